@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Missing returns the requirements of a profile that a cluster lacks; nil for none.
+// Missing returns an error with the required definitions that a cluster lacks; nil for none.
 func Missing(p Profile, facts Facts) error {
 	var lacks []string
 	for _, requirement := range p.Requires() {
@@ -17,8 +17,8 @@ func Missing(p Profile, facts Facts) error {
 	return missing(lacks)
 }
 
-// Served returns which of some definitions a cluster lacks, for optional requirements that the
-// options of a plan need; nil for none.
+// Served returns an error with the given definitions that a cluster lacks; nil for none. It is for
+// optional requirements that the options of a plan need.
 func Served(p Profile, facts Facts, definitions ...string) error {
 	var lacks []string
 	for _, requirement := range p.Requires() {

@@ -14,12 +14,12 @@ func Definitions() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-// Source reads the objects of profiles: by watches, or requests. Its errors name the unreadable
+// Source reads the objects of profiles, with watches or requests. Its errors name the unreadable
 // object.
 type Source interface {
-	// Definition returns a CustomResourceDefinition, nil when there is none.
+	// Definition returns a CustomResourceDefinition, or nil if it does not exist.
 	Definition(ctx context.Context, name string) (*unstructured.Unstructured, error)
-	// Objects returns the objects of a served definition, as this resource, in any order.
+	// Objects returns the objects of a served definition in any order.
 	Objects(ctx context.Context, definition string, resource schema.GroupVersionResource) ([]*unstructured.Unstructured, error)
 }
 
@@ -27,7 +27,8 @@ type Source interface {
 type Finding struct {
 	// Definition has no versions if it is not served.
 	Definition Definition
-	// Objects are the objects of a served definition, by name, if the requirement asks for them.
+	// Objects are the objects of a served definition, sorted by name, if the requirement needs
+	// them.
 	Objects []*unstructured.Unstructured
 }
 
@@ -44,7 +45,7 @@ func Find(ctx context.Context, from Source, requirement Requirement) (Finding, e
 	if !requirement.Objects {
 		return Finding{Definition: definition}, nil
 	}
-	// The name of a definition is plural and group, by rule.
+	// The name of a definition is always plural and group.
 	plural, group, _ := strings.Cut(requirement.Definition, ".")
 	objects, err := from.Objects(ctx, requirement.Definition, schema.GroupVersionResource{Group: group, Version: definition.Preferred().Name, Resource: plural})
 	if err != nil {
@@ -61,7 +62,7 @@ func NewFacts() Facts {
 	return Facts{Definitions: map[string]Definition{}, Objects: map[schema.GroupKind][]*unstructured.Unstructured{}}
 }
 
-// Add adds the finding of a requirement. It returns whether its definition is served.
+// Add adds the finding of a requirement. It reports whether its definition is served.
 func (f Facts) Add(requirement Requirement, found Finding) bool {
 	if len(found.Definition.Versions) == 0 {
 		return false

@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// argumentsOf is the list of kernel arguments of a MachineConfig.
+// argumentsOf returns the kernel arguments of a MachineConfig.
 func argumentsOf(config *unstructured.Unstructured) []string {
 	arguments, _, _ := unstructured.NestedStringSlice(specOf(config), "kernelArguments")
 	return arguments
 }
 
-// wantedArguments are the kernel arguments of a MachineConfig with the value that counts, the
-// last one. Arguments that add to each other are not among them.
+// wantedArguments returns the kernel arguments of a MachineConfig with their effective values: the
+// last value counts. It leaves out accumulating arguments.
 func wantedArguments(config *unstructured.Unstructured) map[string]string {
 	out := map[string]string{}
 	for _, argument := range argumentsOf(config) {
@@ -27,8 +27,8 @@ func wantedArguments(config *unstructured.Unstructured) map[string]string {
 	return out
 }
 
-// HasArguments reports whether a rendered configuration has the kernel arguments of another one in
-// effect.
+// HasArguments reports whether the kernel arguments of wanted are in effect in a rendered
+// configuration.
 func HasArguments(rendered, wanted *unstructured.Unstructured) bool {
 	in := wantedArguments(rendered)
 	for key, value := range wantedArguments(wanted) {
@@ -45,7 +45,7 @@ func HasArguments(rendered, wanted *unstructured.Unstructured) bool {
 	return true
 }
 
-// accumulates tells of kernel arguments that may be given several times, and all count.
+// accumulates reports whether every occurrence of a kernel argument counts, and not only the last.
 func accumulates(key string) bool {
 	switch key {
 	case "console", "earlycon", "hugepages", "hugepagesz", "ip", "nameserver", "module_blacklist":

@@ -16,24 +16,24 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Files of nodes that tell what their kubelet does.
+// Files of nodes that show the configuration of their kubelet.
 const (
 	// KubeletConfigFile is the configuration of the kubelet.
 	KubeletConfigFile = "/etc/kubernetes/kubelet.conf"
-	// KubeletDropIns is the folder of drop-in files for the kubelet's configuration, if the kubelet
-	// is started to read them.
+	// KubeletDropIns is the folder of drop-in files for the kubelet's configuration. The kubelet
+	// reads it only with a command-line flag.
 	KubeletDropIns = "/etc/openshift/kubelet.conf.d"
 	kubeletUnit    = "kubelet.service"
-	// summaryField, below spec.config, has what Summarize keeps.
+	// summaryField, below spec.config, has the result of Summarize.
 	summaryField = "summary"
-	// maxFileBytes bounds what is unpacked of a file: those of nodes are small.
+	// maxFileBytes bounds the unpacked content of a file. Files of nodes are small.
 	maxFileBytes = 4 << 20
 )
 
 // NodeConfig has the parts of a MachineConfig that show whether nodes have the
 // configuration of a plan.
 type NodeConfig struct {
-	// Files by path, and Units by name, as digests of their content.
+	// Files by path and Units by name, with digests of their content.
 	Files map[string]string `json:"files,omitempty"`
 	Units map[string]string `json:"units,omitempty"`
 	// DropIns is true if the kubelet reads KubeletDropIns.
@@ -41,7 +41,7 @@ type NodeConfig struct {
 	// ToleratesSwap is true if the kubelet starts on a node with swap.
 	ToleratesSwap bool `json:"toleratesSwap,omitempty"`
 	// Known is true if the MachineConfig has the kubelet's unit or configuration. Rendered
-	// MachineConfigs have them; single-purpose ones do not.
+	// MachineConfigs have them; MachineConfigs with a single purpose do not.
 	Known bool `json:"known,omitempty"`
 }
 
@@ -53,12 +53,12 @@ func Summarize(config *unstructured.Unstructured) {
 	}
 	summary, err := json.Marshal(NodeConfigOf(config))
 	if err != nil {
-		return // strings and maps of them
+		return // it has only strings and maps
 	}
 	_ = unstructured.SetNestedField(config.Object, map[string]any{summaryField: string(summary)}, "spec", "config")
 }
 
-// NodeConfigOf reads a MachineConfig, whole or summarized. It omits unreadable parts.
+// NodeConfigOf reads a complete or a summarized MachineConfig. It omits unreadable parts.
 func NodeConfigOf(config *unstructured.Unstructured) NodeConfig {
 	out := NodeConfig{Files: map[string]string{}, Units: map[string]string{}}
 	if config == nil {
@@ -98,14 +98,14 @@ func NodeConfigOf(config *unstructured.Unstructured) NodeConfig {
 			out.Units[fmt.Sprintf("%s.d/%v", name, dropIn["name"])] = digestOf([]byte(text), nil)
 		}
 		if len(dropIns) > 0 && content == "" {
-			delete(out.Units, name) // the unit is another's, and only added to
+			delete(out.Units, name) // only a drop-in for a unit of another MachineConfig
 		}
 	}
 	return out
 }
 
-// Has reports whether a configuration has all files and units of another one, with the same
-// content.
+// Has reports whether a configuration has all files and units of another configuration, with the
+// same content.
 func (n NodeConfig) Has(other NodeConfig) bool {
 	for path, digest := range other.Files {
 		if n.Files[path] != digest {
@@ -120,7 +120,7 @@ func (n NodeConfig) Has(other NodeConfig) bool {
 	return true
 }
 
-// toleratesSwap reads failSwapOn, which is true where it is not set.
+// toleratesSwap reports whether failSwapOn is false; its default is true.
 func toleratesSwap(kubelet []byte) bool {
 	var config struct {
 		FailSwapOn *bool `json:"failSwapOn"`
@@ -128,12 +128,12 @@ func toleratesSwap(kubelet []byte) bool {
 	return yaml.Unmarshal(kubelet, &config) == nil && config.FailSwapOn != nil && !*config.FailSwapOn
 }
 
-// contentOf unpacks a file of Ignition: a data URL, perhaps compressed.
+// contentOf unpacks an Ignition file: a data URL, which may be compressed.
 func contentOf(file map[string]any) ([]byte, error) {
 	source, _, _ := unstructured.NestedString(file, "contents", "source")
 	head, data, found := strings.Cut(strings.TrimPrefix(source, "data:"), ",")
 	if !found {
-		return nil, nil // an empty file, or one from elsewhere
+		return nil, nil // an empty file, or a file from another address
 	}
 	var content []byte
 	if strings.HasSuffix(head, ";base64") {
@@ -154,7 +154,8 @@ func contentOf(file map[string]any) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("unpacking a file: %w", err)
 		}
-		// A larger file is known by its compressed content: two that begin alike are not the same.
+		// A larger file is identified by its compressed content, because two large files can have
+		// the same beginning.
 		if plain, err := io.ReadAll(io.LimitReader(unpacked, maxFileBytes+1)); err != nil || len(plain) <= maxFileBytes {
 			return plain, err
 		}

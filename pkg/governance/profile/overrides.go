@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Override is a part of a MachineConfig that wins over another one.
+// Override is a part of a MachineConfig that wins over another MachineConfig.
 type Override struct {
 	// By is the name of the winning MachineConfig.
 	By string
-	// What is the part: a kernel argument, a file or a unit, such as "kernel argument psi".
+	// What names the part: a kernel argument, a file or a unit, such as "kernel argument psi".
 	What string
 }
 
@@ -33,9 +33,9 @@ func (l OverrideList) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Overrides returns the MachineConfigs of a pool that the Machine Config Operator merges after a
-// wanted one, and that set the same parts to other values. The operator merges in the order of
-// names, and the last one wins.
+// Overrides returns the MachineConfigs of a pool that the Machine Config Operator merges after
+// wanted, and that set the same parts to other values. The operator merges in the order of names,
+// and the last value wins.
 func Overrides(facts Facts, pool, wanted *unstructured.Unstructured) OverrideList {
 	winners := map[string]string{}
 	arguments, needs := wantedArguments(wanted), NodeConfigOf(wanted)
@@ -69,7 +69,7 @@ func Overrides(facts Facts, pool, wanted *unstructured.Unstructured) OverrideLis
 	return list
 }
 
-// isRendered is true for what a pool was rendered to, which is no part of what it is rendered from.
+// isRendered reports whether a MachineConfig is the rendered result of a pool, and not a source.
 func isRendered(config, pool *unstructured.Unstructured) bool {
 	for _, field := range []string{"spec", "status"} {
 		if name, _, _ := unstructured.NestedString(pool.Object, field, "configuration", "name"); name == config.GetName() {
@@ -79,7 +79,8 @@ func isRendered(config, pool *unstructured.Unstructured) bool {
 	return false
 }
 
-// note keeps the last that sets a thing otherwise; one that sets it as wanted ends that.
+// note records the last MachineConfig that sets a part to another value. A later MachineConfig with
+// the wanted value removes the record.
 func note(winners map[string]string, what, name string, differs bool) {
 	if differs {
 		winners[what] = name
@@ -88,7 +89,7 @@ func note(winners map[string]string, what, name string, differs bool) {
 	delete(winners, what)
 }
 
-// overrideNotes say which MachineConfigs win over a wanted one, so that it has no effect.
+// overrideNotes returns notes that name the MachineConfigs that win over a wanted MachineConfig.
 func overrideNotes(facts Facts, wanted *unstructured.Unstructured) []string {
 	if wanted == nil {
 		return nil

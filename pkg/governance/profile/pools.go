@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// Kinds of the Machine Config Operator.
+// machineConfigGroup is the group of the kinds of the Machine Config Operator.
 const machineConfigGroup = "machineconfiguration.openshift.io"
 
 // MachineConfigKind returns the kind of MachineConfigs.
@@ -34,21 +34,21 @@ func KubeletConfigKind() schema.GroupKind {
 	return schema.GroupKind{Group: machineConfigGroup, Kind: "KubeletConfig"}
 }
 
-// PoolsOf returns the pools that include a MachineConfig. Custom pools include MachineConfigs of
-// workers, too.
+// PoolsOf returns the pools that include a MachineConfig with the given labels. Custom pools also
+// include MachineConfigs of workers.
 func PoolsOf(facts Facts, machineConfig map[string]string) []*unstructured.Unstructured {
 	return poolsWhere(facts, func(pool *unstructured.Unstructured) bool {
 		return selects(pool, machineConfig, "spec", "machineConfigSelector")
 	})
 }
 
-// PoolsOfKubeletConfig returns the pools that a KubeletConfig selects, by their labels. An empty
-// selector selects none.
+// PoolsOfKubeletConfig returns the pools that a KubeletConfig selects by their labels. An empty
+// selector selects no pool.
 func PoolsOfKubeletConfig(facts Facts, config *unstructured.Unstructured) []*unstructured.Unstructured {
 	return poolsWhere(facts, func(pool *unstructured.Unstructured) bool { return selectedBy(config, pool) })
 }
 
-// poolsWhere returns the pools that a condition holds of.
+// poolsWhere returns the pools for which holds is true.
 func poolsWhere(facts Facts, holds func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
 	var pools []*unstructured.Unstructured
 	for _, pool := range facts.Objects[MachineConfigPoolKind()] {
@@ -59,7 +59,7 @@ func poolsWhere(facts Facts, holds func(*unstructured.Unstructured) bool) []*uns
 	return pools
 }
 
-// selectedBy reports whether a KubeletConfig, or one of its sort, selects a pool.
+// selectedBy reports whether a KubeletConfig or ContainerRuntimeConfig selects a pool.
 func selectedBy(config, pool *unstructured.Unstructured) bool {
 	selector, _, _ := unstructured.NestedMap(specOf(config), "machineConfigPoolSelector")
 	return len(selector) > 0 && selects(config, pool.GetLabels(), "spec", "machineConfigPoolSelector")
@@ -79,8 +79,8 @@ func selects(object *unstructured.Unstructured, by map[string]string, path ...st
 	return err == nil && parsed.Matches(labels.Set(by))
 }
 
-// RebootImpact returns the impact of a change, given in words, that reboots the nodes of pools.
-// Unknown numbers count as the worst: a pool without a number of nodes may have many.
+// RebootImpact returns the impact of a change that reboots the nodes of pools. change describes the
+// change. A pool without a number of nodes counts as large.
 func RebootImpact(pools []*unstructured.Unstructured, change string) (v1alpha1.ImpactSeverity, string, *v1alpha1.BlastRadius) {
 	blast := BlastOf(pools, true)
 	var unknown []string
@@ -112,7 +112,8 @@ func PausedNotes(pools []*unstructured.Unstructured) []string {
 	return notes
 }
 
-// Rendered returns the configuration that a pool's nodes have, or will have.
+// Rendered returns the configuration of a pool's nodes: the target if field is "spec", and the
+// current if it is "status".
 func Rendered(facts Facts, pool *unstructured.Unstructured, field string) *unstructured.Unstructured {
 	name, _, _ := unstructured.NestedString(pool.Object, field, "configuration", "name")
 	for _, config := range facts.Objects[MachineConfigKind()] {
@@ -131,7 +132,7 @@ func BlastOf(pools []*unstructured.Unstructured, reboot bool) *v1alpha1.BlastRad
 		nodes := Count(pool, "machineCount")
 		blast.Pools = append(blast.Pools, pool.GetName())
 		blast.Nodes += nodes
-		// Pools roll side by side.
+		// Pools update at the same time.
 		blast.Waves = max(blast.Waves, waves(nodes, maxUnavailable(pool, nodes)))
 	}
 	slices.Sort(blast.Pools)
@@ -139,8 +140,8 @@ func BlastOf(pools []*unstructured.Unstructured, reboot bool) *v1alpha1.BlastRad
 	return blast
 }
 
-// Counted reports whether a pool has a number of nodes: before its first pass by the Machine Config
-// Operator it has none.
+// Counted reports whether a pool has a number of nodes. The Machine Config Operator sets it in its
+// first reconcile.
 func Counted(pool *unstructured.Unstructured) bool {
 	_, found, err := unstructured.NestedInt64(pool.Object, "status", "machineCount")
 	return found && err == nil
@@ -154,8 +155,8 @@ func Count(pool *unstructured.Unstructured, field string) int64 {
 
 func waves(nodes, atOnce int64) int64 { return (nodes + atOnce - 1) / atOnce }
 
-// maxUnavailable returns the number of a pool's nodes that are updated at once, at least 1. A
-// percentage of the pool is rounded down.
+// maxUnavailable returns the number of a pool's nodes that are updated at the same time, at least
+// 1. A percentage of the pool is rounded down.
 func maxUnavailable(pool *unstructured.Unstructured, nodes int64) int64 {
 	if pool.GetName() == "arbiter" {
 		return 1

@@ -1,6 +1,6 @@
 // Package profile is the interface between plans and the components that they configure. A profile
-// is a folder with one file. It states its requirements and, given the facts of a cluster, the
-// desired objects. It uses no client.
+// has a package with one file. It declares its requirements and, given the facts of a cluster,
+// returns the desired objects. It uses no client.
 package profile
 
 import (
@@ -15,18 +15,18 @@ import (
 // Profile configures several components for one purpose.
 type Profile interface {
 	Name() v1alpha1.ProfileName
-	// Description in one sentence.
+	// Description returns the purpose in one sentence.
 	Description() string
 	// Requires returns the definitions that the profile reads.
 	Requires() []Requirement
-	// Items returns the desired targets, in the order in which they are configured. Every field
-	// that matters is set, even to its default. A *MissingError names a requirement that the
-	// cluster lacks; any other error means that no plan can be made.
+	// Items returns the desired targets in the order of execution. Every relevant field is set,
+	// even to its default. A *MissingError names a requirement that the cluster lacks. Any other
+	// error means that no plan can be computed.
 	Items(facts Facts, options *v1alpha1.PlanOptions) ([]Item, error)
 }
 
-// Waiter is a profile whose waits depend on the items of the executed plan, and not on its present
-// items.
+// Waiter is a profile that computes the waits of an item during the execution, from the executed
+// plan. The profile's present items do not count.
 type Waiter interface {
 	// Waits returns the conditions that an item waits for, with the present facts.
 	Waits(item string, facts Facts, options *v1alpha1.PlanOptions) ([]Wait, error)
@@ -38,7 +38,7 @@ type Requirement struct {
 	Definition string
 	// Kind is the defined kind.
 	Kind schema.GroupKind
-	// Install names, in words, the software that provides it.
+	// Install names the software that provides the definition, in words.
 	Install string
 	// Optional requirements may be missing.
 	Optional bool
@@ -49,24 +49,24 @@ type Requirement struct {
 // Item is one desired target.
 type Item struct {
 	Name string
-	// Object is a whole manifest. Readers of plans and profiles see it, except items of lists that
-	// its target has already. It has no other value of a live object.
+	// Object is a complete manifest. Readers of plans and profiles see it, except items of lists
+	// that its target has already. It must have no other value of a live object.
 	Object map[string]any
 	Impact v1alpha1.ImpactSeverity
 	// Reason of the impact.
 	Reason string
 	Blast  *v1alpha1.BlastRadius
-	// Notes are facts for a reviewer. All readers of plans and profiles see them: they quote no
-	// value of a live object.
+	// Notes are facts for a reviewer. All readers of plans and profiles see them, so they must not
+	// quote a value of a live object.
 	Notes []string
-	// Waits are further conditions of the target before the next item, in addition to the
-	// conditions of its kind (see package wait).
+	// Waits are further conditions of the target before the next item begins. The conditions of its
+	// kind still apply (see package wait).
 	Waits []Wait
 }
 
 // Wait is a condition to wait for, in CEL.
 type Wait struct {
-	// Expression is over self, the live target; true is healthy.
+	// Expression over self, the live target. It is true if the target is healthy.
 	Expression string
 	// Message describes what the plan waits for.
 	Message string
@@ -77,17 +77,17 @@ type Wait struct {
 
 // Facts are the known objects and definitions of a cluster.
 type Facts struct {
-	// Definitions by name. It has no missing definitions, and none that serve no version.
+	// Definitions by name. Definitions that are missing or serve no version are left out.
 	Definitions map[string]Definition
-	// Objects by kind, in the order of their names.
+	// Objects by kind, sorted by name.
 	Objects map[schema.GroupKind][]*unstructured.Unstructured
 }
 
 // Definition is a CustomResourceDefinition that is served.
 type Definition struct {
-	// Versions are the served versions, the preferred one first.
+	// Versions are the served versions, the preferred version first.
 	Versions []Version
-	// Generation of the definition: a change of the allowed fields changes it.
+	// Generation of the definition. It changes when the allowed fields change.
 	Generation int64
 }
 
@@ -105,7 +105,7 @@ type MissingError struct {
 
 func (e *MissingError) Error() string { return e.Message }
 
-// DefinitionOf reads a CustomResourceDefinition. ok is false unless it is established and serves a
+// DefinitionOf reads a CustomResourceDefinition. ok is true if it is established and serves a
 // version. Versions are in the API server's order of preference: stable, beta, alpha.
 func DefinitionOf(crd *unstructured.Unstructured) (Definition, bool) {
 	var definition Definition
@@ -168,14 +168,14 @@ func (v Version) field(path ...string) (map[string]any, bool) {
 	return here, here != nil
 }
 
-// Has reports whether a field exists; "[]" in a path stands for the items of a list.
+// Has reports whether a field exists; "[]" in a path means the items of a list.
 func (v Version) Has(path ...string) bool {
 	_, ok := v.field(path...)
 	return ok
 }
 
-// Enum returns the values that a field may have; none when it may have any, or does
-// not exist.
+// Enum returns the allowed values of a field. It is empty if every value is allowed, or if the
+// field does not exist.
 func (v Version) Enum(path ...string) []string {
 	found, _ := v.field(path...)
 	var values []string

@@ -14,17 +14,18 @@ import (
 )
 
 // ContainerRuntimeConfigKind returns the kind of ContainerRuntimeConfigs. The Machine Config
-// Operator makes MachineConfigs from them, as from KubeletConfigs.
+// Operator generates MachineConfigs from them, as from KubeletConfigs.
 func ContainerRuntimeConfigKind() schema.GroupKind {
 	return schema.GroupKind{Group: machineConfigGroup, Kind: "ContainerRuntimeConfig"}
 }
 
 // Weigh returns an item with the impact of its change on nodes. The Machine Config Operator merges
-// all MachineConfigs of a pool, and reboots the nodes of the pool when the result differs. One
-// value that is in effect already proves nothing, because the operator compares whole lists.
+// all MachineConfigs of a pool, and reboots the nodes of the pool if the result differs. A single
+// value that is already in effect proves nothing, because the operator compares whole lists.
 //
-// Before and after are the target as it is and as it would be; nil does not exist. Weigh raises the
-// impact of the profile and never lowers it. It ignores kinds that nodes do not boot with.
+// before and after are the present and the future target; nil means that it does not exist. Weigh can
+// raise the impact of the profile and never lowers it. It ignores kinds that do not change the
+// configuration of nodes.
 func Weigh(item Item, facts Facts, before, after *unstructured.Unstructured) Item {
 	kind := firstOf(after, before).GroupVersionKind().GroupKind()
 	var change string
@@ -71,9 +72,9 @@ func worse(one, other v1alpha1.ImpactSeverity) bool {
 	return slices.Index(order, one) > slices.Index(order, other)
 }
 
-// weighMachineConfig says in words what changes of the configuration that pools are rendered
-// from, and for which pools: those that lose, get or keep the MachineConfig with other content,
-// and those whose nodes do not have its content yet.
+// weighMachineConfig describes the changes of the configuration of pools, and returns these pools:
+// pools that lose, get or keep the MachineConfig with other content, and pools whose nodes do not
+// have its content yet.
 func weighMachineConfig(facts Facts, before, after *unstructured.Unstructured) (change string, pools []*unstructured.Unstructured) {
 	changes := map[string]bool{}
 	pools = poolsWhere(facts, func(pool *unstructured.Unstructured) bool {
@@ -88,7 +89,7 @@ func weighMachineConfig(facts Facts, before, after *unstructured.Unstructured) (
 		return len(found) > 0
 	})
 	if len(changes) == 0 && len(contributionChanges(before, after)) > 0 {
-		return "the configuration of nodes changes", nil // of no pool, now
+		return "the configuration of nodes changes", nil // in no present pool
 	}
 	if len(changes) == 0 {
 		return "", nil
@@ -100,7 +101,7 @@ func weighMachineConfig(facts Facts, before, after *unstructured.Unstructured) (
 	return strings.Join(words, ", ") + " change", pools
 }
 
-// merged is a MachineConfig as far as a pool takes it in: itself, or nil.
+// merged returns the MachineConfig if a pool includes it, or nil.
 func merged(config, pool *unstructured.Unstructured) *unstructured.Unstructured {
 	if config == nil || !selects(pool, config.GetLabels(), "spec", "machineConfigSelector") {
 		return nil
@@ -108,7 +109,8 @@ func merged(config, pool *unstructured.Unstructured) *unstructured.Unstructured 
 	return config
 }
 
-// boots reports whether the nodes of a pool have what a MachineConfig adds, or another one wins.
+// boots reports whether the nodes of a pool have the content of a MachineConfig. Overridden parts
+// count as present.
 func boots(facts Facts, pool, config *unstructured.Unstructured) bool {
 	rendered := Rendered(facts, pool, "status")
 	have, wanted := argumentsOf(rendered), argumentsOf(config)
@@ -130,8 +132,8 @@ func boots(facts Facts, pool, config *unstructured.Unstructured) bool {
 	return true
 }
 
-// contributionChanges says in words what of a rendered configuration changes when a
-// MachineConfig does.
+// contributionChanges describes the changes of a rendered configuration by a change of a
+// MachineConfig.
 func contributionChanges(before, after *unstructured.Unstructured) []string {
 	var changes []string
 	if !slices.Equal(argumentsOf(before), argumentsOf(after)) {
@@ -153,8 +155,8 @@ func contributionChanges(before, after *unstructured.Unstructured) []string {
 	return changes
 }
 
-// otherConfig returns the parts of an Ignition configuration besides files and units. Of one that
-// is summarized nothing is known, and nothing depends on its version.
+// otherConfig returns the parts of an Ignition configuration besides files, units and the version,
+// which has no effect. These parts of a summarized configuration are unknown.
 func otherConfig(config *unstructured.Unstructured) map[string]any {
 	found, _, _ := unstructured.NestedMap(specOf(config), "config")
 	if _, summarized := found[summaryField]; summarized {
@@ -166,7 +168,7 @@ func otherConfig(config *unstructured.Unstructured) map[string]any {
 	return withoutEmpty(found)
 }
 
-// withoutEmpty leaves out values that say nothing. Nil is an empty map.
+// withoutEmpty removes empty values. nil is an empty map.
 func withoutEmpty(from map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range from {
@@ -184,8 +186,8 @@ func withoutEmpty(from map[string]any) map[string]any {
 	return out
 }
 
-// weighPool says what of a MachineConfigPool may reboot its nodes: another set of MachineConfigs
-// or nodes, and an end of its pause.
+// weighPool describes a change of a MachineConfigPool that may reboot its nodes: another set of
+// MachineConfigs or nodes, or the end of a pause.
 func weighPool(before, after *unstructured.Unstructured) (change string, pools []*unstructured.Unstructured) {
 	if before == nil || after == nil {
 		return "the MachineConfigPool of nodes changes", []*unstructured.Unstructured{firstOf(before, after)}
@@ -202,8 +204,8 @@ func weighPool(before, after *unstructured.Unstructured) (change string, pools [
 	return "", nil
 }
 
-// droppedArguments is the note that a MachineConfig loses kernel arguments. It quotes none: the
-// diff has them, for users who may read the MachineConfig.
+// droppedArguments returns a note about kernel arguments that a MachineConfig loses. It does not
+// quote them. The diff shows them to users who can read the MachineConfig.
 func droppedArguments(before, after *unstructured.Unstructured) []string {
 	if before == nil || after == nil {
 		return nil
@@ -220,7 +222,7 @@ func droppedArguments(before, after *unstructured.Unstructured) []string {
 	return []string{fmt.Sprintf("removes %d of the kernel arguments that MachineConfig %s has now; the subresource diff shows them", count, before.GetName())}
 }
 
-// specOf is the spec of an object, nil of none.
+// specOf returns the spec of an object, nil for nil.
 func specOf(object *unstructured.Unstructured) map[string]any {
 	if object == nil {
 		return nil
@@ -229,7 +231,7 @@ func specOf(object *unstructured.Unstructured) map[string]any {
 	return spec
 }
 
-// firstOf is the first object that there is.
+// firstOf returns the first object that is not nil.
 func firstOf(objects ...*unstructured.Unstructured) *unstructured.Unstructured {
 	for _, object := range objects {
 		if object != nil {

@@ -32,7 +32,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// files are the objects of a file of a field case.
+// files returns the objects in a file of a field case.
 func files(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(fieldCases, name))
@@ -46,12 +46,12 @@ func files(t *testing.T, name string) []*unstructured.Unstructured {
 	return objects
 }
 
-// machineConfig is one of workers, with fields of its spec in YAML.
+// machineConfig returns a MachineConfig of workers, with a spec in YAML.
 func machineConfig(t *testing.T, name, spec string) *unstructured.Unstructured {
 	return parse(t, "{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfig, metadata: {name: "+name+", labels: {machineconfiguration.openshift.io/role: worker}}, spec: "+spec+"}")
 }
 
-// machineConfigPool is one of workers, with what is rendered for its nodes.
+// machineConfigPool returns a pool of workers with its rendered configuration.
 func machineConfigPool(t *testing.T, name, nodes, rendered string) *unstructured.Unstructured {
 	return parse(t, "{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfigPool, metadata: {name: "+name+", labels: {pools/worker: ''}}, spec: {machineConfigSelector: {matchLabels: {machineconfiguration.openshift.io/role: worker}}}, status: {machineCount: "+nodes+", configuration: {name: "+rendered+"}}}")
 }
@@ -135,7 +135,8 @@ func summarized(config *unstructured.Unstructured) *unstructured.Unstructured {
 	return config
 }
 
-// A profile's own impact is never lowered, and a larger radius is taken.
+// TestWeighRaisesOnly: the impact of a profile is never lowered, and the larger blast radius
+// counts.
 func TestWeighRaisesOnly(t *testing.T) {
 	facts := clusterOf(machineConfigPool(t, "worker", "10", "r"), rendered(t, "r", "{}"))
 	said := profile.Item{Impact: v1alpha1.ImpactHigh, Reason: "mine", Blast: &v1alpha1.BlastRadius{Nodes: 2}}
@@ -149,7 +150,8 @@ func TestWeighRaisesOnly(t *testing.T) {
 	}
 }
 
-// Notes say that arguments go, and which MachineConfig wins, without a value of either.
+// TestNotesOfMachineConfigs: notes report removed arguments and the winning MachineConfig, without
+// their values.
 func TestNotesOfMachineConfigs(t *testing.T) {
 	facts := clusterOf(machineConfigPool(t, "worker", "10", "r"), rendered(t, "r", "{}"), machineConfig(t, "99-worker-tuning", "{kernelArguments: [psi=0]}"))
 	before, after := machineConfig(t, "99-psi", "{kernelArguments: [psi=1, nosmt]}"), machineConfig(t, "99-psi", "{kernelArguments: [psi=1]}")
@@ -164,8 +166,8 @@ func TestNotesOfMachineConfigs(t *testing.T) {
 	}
 }
 
-// The cases of the field: pressure is on by another MachineConfig, and one of the profile's own
-// name holds more.
+// TestFieldPSI covers cases of real clusters: another MachineConfig enables pressure, or the
+// profile's MachineConfig has more content.
 func TestFieldPSI(t *testing.T) {
 	objects := files(t, "01-psi-set-already/cluster.yaml")
 	facts := clusterOf(objects...)
@@ -187,7 +189,7 @@ func TestFieldPSI(t *testing.T) {
 	}
 }
 
-// TestFieldHosted: three plans that leave nodes alone need no Machine Config Operator.
+// TestFieldHosted: three plans that do not change nodes work without the Machine Config Operator.
 func TestFieldHosted(t *testing.T) {
 	facts := clusterOf(files(t, "04-hosted/cluster.yaml")...)
 	for name, file := range map[string]string{

@@ -244,8 +244,8 @@ func descheduler(live *unstructured.Unstructured, at Times) Verdict {
 	return Verdict{State: Done, Message: "applied"}
 }
 
-// healthCheck waits until the operator enables the health check. The operator disables it if
-// another health check remediates machines, or if its template does not exist.
+// healthCheck waits until the operator enables the health check. The operator disables it while a
+// MachineHealthCheck exists, or if its template does not exist.
 func healthCheck(live *unstructured.Unstructured, at Times) Verdict {
 	if live == nil {
 		return Verdict{State: Waiting, Message: "waiting to see its state"}

@@ -15,7 +15,7 @@ import (
 
 func now() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
 
-// at is now, for a target that was written a day ago.
+// at returns times for a target that was written a day ago.
 func at() wait.Times { return written(24 * time.Hour) }
 
 func written(since time.Duration) wait.Times {
@@ -26,7 +26,7 @@ func object(content map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// target asks for psi=1 on workers.
+// target returns a MachineConfig with psi=1 for workers.
 func target() *unstructured.Unstructured {
 	return object(map[string]any{
 		"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig",
@@ -42,7 +42,7 @@ func config(name string, arguments ...any) *unstructured.Unstructured {
 	})
 }
 
-// pool is one whose nodes have all they should have.
+// pool returns a pool whose nodes have their whole configuration.
 func pool(name string, nodes int64, changes ...func(spec, status map[string]any)) *unstructured.Unstructured {
 	configuration := func() map[string]any {
 		return map[string]any{"name": "rendered-new", "source": []any{map[string]any{"name": "99-psi"}}}
@@ -180,8 +180,8 @@ func TestGone(t *testing.T) {
 	check(t, "other kinds leave nothing behind", wait.Gone(object(map[string]any{"kind": "ConfigMap"}), profile.Facts{}, at()), wait.Done, "")
 }
 
-// TestNodeHealthCheck: a health check is in effect when its operator enables it. A disabled one
-// fails after a while, and a paused one waits without limit.
+// TestNodeHealthCheck: a health check is in effect when its operator enables it. A disabled health
+// check fails after a while, and a paused health check waits without limit.
 func TestNodeHealthCheck(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	target := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck"}}
@@ -239,8 +239,8 @@ func TestFilesAreRendered(t *testing.T) {
 	}
 }
 
-// TestKubeletConfig: the plan waits until the operator has accepted a KubeletConfig and made a
-// MachineConfig of it, each selected pool has rendered that, and all nodes have it.
+// TestKubeletConfig: the plan waits until the operator has accepted a KubeletConfig and generated a
+// MachineConfig, each selected pool has rendered that MachineConfig, and all nodes have it.
 func TestKubeletConfig(t *testing.T) {
 	labels := map[string]any{"pools/worker": ""}
 	target := object(map[string]any{"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "KubeletConfig", "metadata": map[string]any{"name": "swap", "generation": int64(2)},
@@ -292,7 +292,7 @@ func TestKubeletConfig(t *testing.T) {
 			}
 		})
 	}
-	// On the way back, what was made of it has to be gone, from the pools too.
+	// After a rollback, the generated MachineConfig must be deleted and removed from the pools.
 	facts := profile.NewFacts()
 	facts.Objects[profile.MachineConfigPoolKind()] = []*unstructured.Unstructured{pool("rendered", false)}
 	facts.Objects[profile.MachineConfigKind()] = []*unstructured.Unstructured{generated}
@@ -305,8 +305,8 @@ func TestKubeletConfig(t *testing.T) {
 	}
 }
 
-// A condition from before the write proves nothing about the target: each
-// deadline counts from the write, or from the rendering that followed it.
+// TestOlderThanTheWrite: a condition from before the write does not count. Each deadline starts at
+// the write, or at the rendering after it.
 func TestOlderThanTheWrite(t *testing.T) {
 	descheduler := object(map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": "KubeDescheduler"})
 	check := func(reason string, target, live *unstructured.Unstructured, facts profile.Facts) {
@@ -337,15 +337,15 @@ func TestOlderThanTheWrite(t *testing.T) {
 	}
 }
 
-// selected is a MachineConfig that the pools take in.
+// selected returns a MachineConfig that the pools include.
 func selected(name string, arguments ...any) *unstructured.Unstructured {
 	made := config(name, arguments...)
 	made.SetLabels(map[string]string{"role": "worker"})
 	return made
 }
 
-// TestOverridden: an item fails if a later MachineConfig overrides it, and names that. An earlier
-// or equal one does not.
+// TestOverridden: an item fails if a later MachineConfig overrides it, and the message names that
+// MachineConfig. An earlier MachineConfig, or one with the same value, has no effect.
 func TestOverridden(t *testing.T) {
 	overridden := func(others ...*unstructured.Unstructured) profile.Facts {
 		f := facts(pool("worker", 3, func(spec, status map[string]any) {
@@ -361,7 +361,7 @@ func TestOverridden(t *testing.T) {
 	check(t, "it loses", wait.For(target(), nil, overridden(selected("98-worker-tuning", "psi=0")), at()), wait.Waiting, "to be rendered")
 	check(t, "of other pools", wait.For(target(), nil, overridden(config("99-worker-tuning", "psi=0")), at()), wait.Waiting, "to be rendered")
 
-	// Arguments that add to each other are never overridden, and each has to be there.
+	// Accumulating arguments are never overridden, and each must be present.
 	console := target()
 	console.Object["spec"] = map[string]any{"kernelArguments": []any{"console=tty0", "hugepagesz=1G hugepages=2"}}
 	f := facts(pool("worker", 3))
@@ -373,7 +373,7 @@ func TestOverridden(t *testing.T) {
 	check(t, "another console", wait.For(console, nil, f, at()), wait.Waiting, "to be rendered")
 }
 
-// Files and units are overridden like kernel arguments.
+// TestFilesAreOverridden: files and units are overridden like kernel arguments.
 func TestFilesAreOverridden(t *testing.T) {
 	unit := func(name, contents string) *unstructured.Unstructured {
 		made := selected(name)
@@ -403,8 +403,8 @@ func TestCordoned(t *testing.T) {
 	check(t, "it has the configuration", wait.For(target(), nil, facts(cordoned), at()), wait.Waiting, "unavailable nodes: 1, each of them restarts, is cordoned or is not ready")
 }
 
-// TestUnhealthy: for a target in effect, problems that operators report count, and rollouts of
-// other users do not.
+// TestUnhealthy: for a target in effect, problems that operators report count. Rollouts that other
+// users started do not.
 func TestUnhealthy(t *testing.T) {
 	descheduler := object(map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": "KubeDescheduler"})
 	check := object(map[string]any{"apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck"})

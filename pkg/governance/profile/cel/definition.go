@@ -17,18 +17,19 @@ import (
 type Definition struct {
 	spec    *v1alpha1.ConfigurationProfileDefinitionSpec
 	options *optionsSchema
-	// programs by where their expressions are.
+	// programs by the paths of their expressions.
 	programs map[string]*expression.Program
 }
 
-// Compile compiles a stored definition: a stored definition stays valid.
+// Compile compiles a stored definition. It does not repeat the checks of Validate, so that a stored
+// definition stays valid.
 func Compile(spec *v1alpha1.ConfigurationProfileDefinitionSpec) (*Definition, error) {
 	d, errs := compile(spec, false)
 	return d, errs.ToAggregate()
 }
 
-// Validate returns the faults of a new definition: its form, expressions that do not compile or
-// cost too much, and options that expressions name and the schema lacks.
+// Validate returns the errors of a new definition: its form, expressions that do not compile or
+// cost too much, and options that expressions use and the schema lacks.
 func Validate(spec *v1alpha1.ConfigurationProfileDefinitionSpec, path *field.Path) field.ErrorList {
 	if errs := validateForm(spec, path); len(errs) > 0 {
 		return errs
@@ -40,7 +41,7 @@ func Validate(spec *v1alpha1.ConfigurationProfileDefinitionSpec, path *field.Pat
 	return under(path, append(d.estimate(), d.checkTypes(nil)...))
 }
 
-// under puts a path in front of those of errors.
+// under prefixes the fields of errors with a path.
 func under(path *field.Path, errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		err.Field = path.String() + "." + err.Field
@@ -48,21 +49,21 @@ func under(path *field.Path, errs field.ErrorList) field.ErrorList {
 	return errs
 }
 
-// role is the purpose of an expression: the variables it may name, and the type of its result.
+// role is the purpose of an expression: the variables that it may use, and the type of its result.
 type role struct {
 	path   *field.Path
 	text   string
 	names  []string
 	result *celgo.Type
-	// requirement that live is an object of; empty without live.
+	// requirement of the object live; empty if the expression cannot use live.
 	requirement string
-	// variable that it makes, empty for none.
+	// variable that the expression defines; empty for none.
 	variable string
 }
 
 func (r role) key() string { return r.path.String() }
 
-// roles are all expressions of a definition, in the order in which they are evaluated.
+// roles returns all expressions of a definition, in the order of their evaluation.
 func roles(spec *v1alpha1.ConfigurationProfileDefinitionSpec) []role {
 	var all []role
 	for i, check := range spec.Validations {
@@ -110,7 +111,7 @@ func compile(spec *v1alpha1.ConfigurationProfileDefinitionSpec, checking bool) (
 	d.options = options
 	compilers := map[int]*expression.Compiler{}
 	for _, role := range roles(spec) {
-		// As many names, the same names: each role has those before it, and some more.
+		// Each role has the names of the roles before it, so the number of names identifies them.
 		compiler := compilers[len(role.names)]
 		if compiler == nil {
 			compiler = &expression.Compiler{Checking: checking, JSON: true, Variables: role.names}
@@ -126,13 +127,13 @@ func compile(spec *v1alpha1.ConfigurationProfileDefinitionSpec, checking bool) (
 	return d, errs
 }
 
-// kindOf a requirement.
+// kindOf returns the kind of a requirement.
 func kindOf(requirement v1alpha1.DefinitionRequirement) schema.GroupKind {
 	_, group := PluralOf(requirement.Definition)
 	return schema.GroupKind{Group: group, Kind: requirement.Kind}
 }
 
-// evaluation is one computation of a profile, with a budget for all of it.
+// evaluation is one computation of a profile. All of its expressions share a budget.
 type evaluation struct {
 	*Definition
 	budget *expression.CostBudget
@@ -140,7 +141,7 @@ type evaluation struct {
 	known map[string]any
 }
 
-// evaluate makes the values that items are made of.
+// evaluate computes the variables, which the expressions of items use.
 func (d *Definition) evaluate(facts profile.Facts, raw *v1alpha1.JSONObject, units uint64) (*evaluation, error) {
 	options, errs := d.Options(raw, field.NewPath("spec", "options", "values"))
 	if len(errs) > 0 {
@@ -160,7 +161,7 @@ func (d *Definition) evaluate(facts profile.Facts, raw *v1alpha1.JSONObject, uni
 	return e, nil
 }
 
-// value evaluates the expression at a path, which may name more than what is known.
+// value evaluates the expression at a path. more has further variables besides known.
 func (e *evaluation) value(path *field.Path, more map[string]any) (any, error) {
 	names := map[string]any{}
 	for name, value := range e.known {
@@ -172,7 +173,7 @@ func (e *evaluation) value(path *field.Path, more map[string]any) (any, error) {
 	return e.programs[path.String()].Value(context.Background(), names, e.budget)
 }
 
-// Options returns options with their defaults, and their faults.
+// Options returns options with their defaults, and their errors.
 func (d *Definition) Options(raw *v1alpha1.JSONObject, path *field.Path) (map[string]any, field.ErrorList) {
 	options, errs := d.options.complete(raw, path)
 	if len(errs) > 0 {
@@ -191,10 +192,10 @@ func (d *Definition) Options(raw *v1alpha1.JSONObject, path *field.Path) (map[st
 	return options, errs
 }
 
-// Documented returns the options, for people.
+// Documented returns the options with their descriptions.
 func (d *Definition) Documented() []v1alpha1.ProfileOption { return d.options.document() }
 
-// anew is the same evaluation with a budget of its own.
+// anew returns the same evaluation with a new budget.
 func (e *evaluation) anew(units uint64) *evaluation {
 	return &evaluation{Definition: e.Definition, budget: expression.NewCostBudget(units), known: e.known}
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Digest returns the digest of a definition's logic: all of its spec except the description.
+// Digest returns the digest of a definition's logic: its spec without the description.
 func Digest(spec *v1alpha1.ConfigurationProfileDefinitionSpec) string {
 	logic := spec.DeepCopy()
 	logic.Description = ""
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(logic)
 	if err != nil {
-		panic(err) // strings, lists, and JSON that was decoded before
+		panic(err) // it has only strings, lists and decoded JSON
 	}
 	raw, err := json.Marshal([]any{"penstock/definition/1", content})
 	if err != nil {
-		panic(err) // JSON
+		panic(err) // it is JSON
 	}
 	sum := sha256.Sum256(raw)
 	return "sha256:" + hex.EncodeToString(sum[:])

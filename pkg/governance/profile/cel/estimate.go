@@ -12,14 +12,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe/expression"
 )
 
-// Assumptions of the estimate about the cluster: so many values in a
-// list or a map, and so much text. The budget of an evaluation holds whatever there is.
+// Assumptions of the estimate: the number of values in a list or a map, and the bytes of a text.
+// For larger values, the budget of an evaluation bounds the cost.
 const (
 	assumedValues = 50
 	assumedText   = 256
 )
 
-// sizes are those assumptions, for the estimator of Kubernetes.
+// sizes provides these assumptions to the estimator of Kubernetes.
 type sizes struct{}
 
 var _ checker.CostEstimator = sizes{}
@@ -37,8 +37,8 @@ func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNod
 	return nil
 }
 
-// estimate refuses expressions that would cost more than ValidatingAdmissionPolicies may: a
-// bomb is told when it is written, and not when somebody's plan is computed.
+// estimate refuses expressions above the cost limit of ValidatingAdmissionPolicies. The author then
+// sees the error at the write, and not the user of a plan at its computation.
 func (d *Definition) estimate() field.ErrorList {
 	var errs field.ErrorList
 	var total uint64
@@ -49,7 +49,7 @@ func (d *Definition) estimate() field.ErrorList {
 		}
 		ast, issues := env.Compile(role.text)
 		if issues.Err() != nil {
-			continue // it was said
+			continue // compile has reported it
 		}
 		cost, err := env.EstimateCost(ast, &library.CostEstimator{SizeEstimator: sizes{}})
 		if err != nil {
@@ -68,7 +68,7 @@ func (d *Definition) estimate() field.ErrorList {
 	return errs
 }
 
-// units is a cost in words.
+// units formats a cost.
 func units(cost uint64) string {
 	if cost > 1e15 {
 		return "more than 10^15"
@@ -76,7 +76,7 @@ func units(cost uint64) string {
 	return fmt.Sprint(cost)
 }
 
-// untyped is the environment of some variables whose types are not known.
+// untyped returns an environment with variables of unknown types.
 func untyped(names []string) (*celgo.Env, error) {
 	options := expression.Functions()
 	for _, name := range names {

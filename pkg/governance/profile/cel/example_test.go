@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
 )
 
-// example reads a definition that is shipped, and refuses what admission would.
+// example reads a published definition, and fails if admission would refuse it.
 func example(t testing.TB, file string) *cel.Profile {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("../../../../artifacts/examples/profiles", file))
@@ -32,7 +32,7 @@ func example(t testing.TB, file string) *cel.Profile {
 	return compiled(t, string(raw))
 }
 
-// compiled is a valid definition.
+// compiled returns a compiled valid definition.
 func compiled(t testing.TB, text string) *cel.Profile {
 	t.Helper()
 	definition := parsed(t, text)
@@ -83,7 +83,8 @@ func config(t testing.TB, name, arguments string) *unstructured.Unstructured {
 	return object(t, fmt.Sprintf("{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfig, metadata: {name: %s}, spec: {kernelArguments: %s}}", name, arguments))
 }
 
-// generation is a KubeDescheduler whose schema has some profiles, customizations and limits.
+// generation returns a KubeDescheduler definition whose schema has the given profiles,
+// customizations and limits.
 func generation(profiles, customizations, limits []string) profile.Definition {
 	values := make([]any, len(profiles))
 	for i, name := range profiles {
@@ -107,7 +108,7 @@ func generation(profiles, customizations, limits []string) profile.Definition {
 	}}}}}
 }
 
-// emptied is a KubeDescheduler in which thresholds may be empty.
+// emptied returns a KubeDescheduler definition in which thresholds may be empty.
 func emptied(of profile.Definition) profile.Definition {
 	spec := of.Versions[0].Schema["properties"].(map[string]any)["spec"].(map[string]any)["properties"].(map[string]any)
 	customizations := spec["profileCustomizations"].(map[string]any)["properties"].(map[string]any)
@@ -115,8 +116,8 @@ func emptied(of profile.Definition) profile.Definition {
 	return of
 }
 
-// TestSameAsGo: the published definition of a profile gives the same items and reviews as the
-// profile in Go, for every cluster and all options.
+// TestSameAsGo: the published definition of a profile has the same items and reviews as the profile
+// in Go, for every cluster and all options.
 func TestSameAsGo(t *testing.T) {
 	ours := example(t, "load-aware-rebalancing.yaml")
 	all := []string{"devEnableEvictionsInBackground", "devEnableSoftTainter", "devDeviationThresholds"}
@@ -204,7 +205,7 @@ func TestSameAsGo(t *testing.T) {
 	}
 }
 
-// values are options of the profile in Go, for the definition.
+// values converts options of the profile in Go to values of the definition.
 func values(t testing.TB, options *v1alpha1.LoadAwareRebalancingOptions) *v1alpha1.JSONObject {
 	t.Helper()
 	if options == nil {
@@ -220,7 +221,7 @@ func values(t testing.TB, options *v1alpha1.LoadAwareRebalancingOptions) *v1alph
 	return &v1alpha1.JSONObject{Raw: raw}
 }
 
-// TestNUMA: the shipped definition for NUMA makes a KubeletConfig, and waits with words.
+// TestNUMA: the published definition for NUMA returns a KubeletConfig and waits with a message.
 func TestNUMA(t *testing.T) {
 	numa := example(t, "numa.yaml")
 	facts := profile.NewFacts()

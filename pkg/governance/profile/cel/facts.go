@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// factsOf are facts as expressions see them: for each requirement served, version, fields
+// factsOf returns facts in the form for expressions: for each requirement served, version, fields
 // and objects.
 func factsOf(requirements []v1alpha1.DefinitionRequirement, facts profile.Facts) map[string]any {
 	all := map[string]any{}
@@ -28,8 +28,8 @@ func factsOf(requirements []v1alpha1.DefinitionRequirement, facts profile.Facts)
 	return all
 }
 
-// fieldOf reports whether a schema has a field, and which values that may have. Where a schema
-// takes any field, it has it.
+// fieldOf reports whether a schema has a field, and returns the allowed values of the field. A
+// schema that preserves unknown fields has every field.
 func fieldOf(schema map[string]any, path string) (there bool, enum []any) {
 	enum = []any{}
 	here := schema
@@ -51,7 +51,7 @@ func fieldOf(schema map[string]any, path string) (there bool, enum []any) {
 	return true, enum
 }
 
-// within1 is the schema one step below another, or nil.
+// within1 returns the schema of a direct child, or nil.
 func within1(schema map[string]any, step string) map[string]any {
 	if step == "[]" {
 		items, _ := schema["items"].(map[string]any)
@@ -62,7 +62,7 @@ func within1(schema map[string]any, step string) map[string]any {
 	return found
 }
 
-// steps of a path such as spec.profiles[].name.
+// steps splits a path such as spec.profiles[].name.
 func steps(path string) []string {
 	var out []string
 	for _, name := range strings.Split(path, ".") {

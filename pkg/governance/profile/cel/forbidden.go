@@ -8,10 +8,10 @@ import (
 // Forbidden returns the reason why no profile may declare a kind, or "". The kind is given by the
 // plural name and the group of its definition.
 //
-// A definition gives rights to an identity that acts for the user who approves a plan. Kinds are
-// forbidden if the identity could use them to gain more rights or to hide its actions, even if the
-// author has these rights. They are the kinds of Kubernetes (Secrets, roles, webhooks, policies,
-// definitions, APIServices and workloads), similar kinds of other projects, and our own.
+// A definition gives rights to a ServiceAccount that acts for the user who approves a plan. Kinds are
+// forbidden if the ServiceAccount could use them to gain more rights or to hide its actions, even if
+// the author has these rights. They are the kinds of Kubernetes (Secrets, roles, webhooks, policies,
+// definitions, APIServices and workloads), similar kinds of other projects, and Penstock's kinds.
 func Forbidden(plural, group string) string {
 	if !strings.Contains(group, ".") || slices.Contains(kubernetesGroups(), group) {
 		return "a kind of Kubernetes itself: Secrets, roles, webhooks, policies, definitions, APIServices and workloads are not allowed in profiles"
@@ -27,7 +27,7 @@ func Forbidden(plural, group string) string {
 	return ""
 }
 
-// within reports whether a group is another one, or below it.
+// within reports whether a group is the domain or a subdomain of it.
 func within(group, domain string) bool {
 	return group == domain || strings.HasSuffix(group, "."+domain)
 }
@@ -42,7 +42,7 @@ func kubernetesGroups() []string {
 	}
 }
 
-// other is a kind of the same sort that is not Kubernetes' own.
+// other is a forbidden kind of another project; without plurals, all kinds of the group.
 type other struct {
 	group   string
 	plurals []string

@@ -20,12 +20,12 @@ func PluralOf(definition string) (plural, group string) {
 	return plural, group
 }
 
-// identifier is a name that expressions can spell.
+// identifier reports whether expressions can use a name.
 func identifier(name string) bool {
 	return len(name) <= 63 && regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`).MatchString(name)
 }
 
-// validateForm says what is wrong with all but the expressions.
+// validateForm checks everything except the expressions.
 func validateForm(spec *v1alpha1.ConfigurationProfileDefinitionSpec, path *field.Path) field.ErrorList {
 	if raw, err := json.Marshal(spec); err != nil {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
@@ -93,8 +93,8 @@ func validateRequirements(spec *v1alpha1.ConfigurationProfileDefinitionSpec, pat
 	return append(errs, validateRollout(spec, definitions, path)...)
 }
 
-// validateRollout has the user who changes what nodes boot with see what is waited for: the pools,
-// and for a KubeletConfig the MachineConfig that is made of it.
+// validateRollout requires read access to the kinds that a rollout to nodes depends on: the pools,
+// and for a KubeletConfig also the generated MachineConfig.
 func validateRollout(spec *v1alpha1.ConfigurationProfileDefinitionSpec, declared map[string]v1alpha1.DefinitionAccess, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	needs := func(name, why string, plural string) {

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 )
 
-// simple is a definition to be changed.
+// simple returns a definition after a change.
 func simple(t testing.TB, change func(spec *v1alpha1.ConfigurationProfileDefinitionSpec)) *v1alpha1.ConfigurationProfileDefinitionSpec {
 	t.Helper()
 	definition := parsed(t, `
@@ -41,7 +41,7 @@ spec:
 
 type change = func(spec *v1alpha1.ConfigurationProfileDefinitionSpec)
 
-// makes has the item make something else.
+// makes changes the object expression of the item.
 func makes(expression string) change {
 	return func(spec *v1alpha1.ConfigurationProfileDefinitionSpec) { spec.Items[0].Object = expression }
 }
@@ -151,7 +151,7 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// widgets are facts with some objects.
+// widgets returns facts with n objects.
 func widgets(n int) profile.Facts {
 	facts := profile.NewFacts()
 	for _, name := range []string{"widgets.example.com", "gadgets.example.com"} {
@@ -166,8 +166,8 @@ func widgets(n int) profile.Facts {
 	return facts
 }
 
-// TestMadeThings: objects that expressions create are checked. Undeclared kinds and names, values
-// that are no objects, and too large results are refused.
+// TestMadeThings: objects that expressions return are checked. Undeclared kinds and names, values
+// that are not objects, and large results are refused.
 func TestMadeThings(t *testing.T) {
 	doubled := func(spec *v1alpha1.ConfigurationProfileDefinitionSpec, first, next string) {
 		spec.Variables = []v1alpha1.DefinitionVariable{{Name: "v0", Expression: first}}
@@ -235,7 +235,7 @@ func TestMadeThings(t *testing.T) {
 	}
 }
 
-// TestOptions: options have defaults, and are refused with their names.
+// TestOptions: options have defaults, and an error names the option.
 func TestOptions(t *testing.T) {
 	made, err := cel.New("simple", simple(t, func(spec *v1alpha1.ConfigurationProfileDefinitionSpec) {
 		spec.Validations = []v1alpha1.DefinitionCheck{{Expression: "options.size <= options.?limit.orValue(10)", Message: "size must not be above limit"}}
@@ -259,7 +259,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestWarnings: expressions that read fields missing in the cluster's schemas return warnings.
+// TestWarnings: an expression that reads a field missing in the cluster's schema returns a warning.
 func TestWarnings(t *testing.T) {
 	spec := simple(t, func(spec *v1alpha1.ConfigurationProfileDefinitionSpec) {
 		spec.Requirements[0].Fields = []v1alpha1.DefinitionField{{Path: "spec.size"}, {Path: "spec.weight"}}
@@ -291,7 +291,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestDigest: computed objects have a digest, and a description does not change it.
+// TestDigest: the digest changes with the logic, and not with the description.
 func TestDigest(t *testing.T) {
 	plain := cel.Digest(simple(t, nil))
 	if again := cel.Digest(simple(t, func(spec *v1alpha1.ConfigurationProfileDefinitionSpec) { spec.Description = "Widgets grow." })); again != plain {

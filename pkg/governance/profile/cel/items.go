@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Profile is a definition under its name.
+// Profile is a compiled definition with its name.
 type Profile struct {
 	*Definition
 	name   string
@@ -24,7 +24,7 @@ var (
 	_ profile.Waiter  = &Profile{}
 )
 
-// New compiles a definition that is stored, under its name.
+// New compiles a stored definition.
 func New(name string, spec *v1alpha1.ConfigurationProfileDefinitionSpec) (*Profile, error) {
 	compiled, err := Compile(spec)
 	if err != nil {
@@ -33,19 +33,19 @@ func New(name string, spec *v1alpha1.ConfigurationProfileDefinitionSpec) (*Profi
 	return &Profile{Definition: compiled, name: name, digest: Digest(spec)}, nil
 }
 
-// Name of the profile.
+// Name returns the name of the profile.
 func (p *Profile) Name() v1alpha1.ProfileName { return v1alpha1.ProfileName(p.name) }
 
-// Digest of the definition.
+// Digest returns the digest of the definition.
 func (p *Profile) Digest() string { return p.digest }
 
 // Spec returns the spec from which the profile was compiled.
 func (p *Profile) Spec() *v1alpha1.ConfigurationProfileDefinitionSpec { return p.spec }
 
-// Description in one sentence.
+// Description returns the purpose of the profile in one sentence.
 func (p *Profile) Description() string { return p.spec.Description }
 
-// Requires lists the definitions that the profile looks at.
+// Requires returns the definitions that the profile uses.
 func (p *Profile) Requires() []profile.Requirement {
 	requires := make([]profile.Requirement, len(p.spec.Requirements))
 	for i, one := range p.spec.Requirements {
@@ -95,7 +95,7 @@ func valuesOf(options *v1alpha1.PlanOptions) *v1alpha1.JSONObject {
 	return options.Values
 }
 
-// lacks says which field of a definition that is served is not there.
+// lacks returns an error for a required field that a served definition does not have.
 func (p *Profile) lacks(facts profile.Facts) error {
 	for _, requirement := range p.spec.Requirements {
 		definition, served := facts.Definitions[requirement.Definition]
@@ -108,7 +108,7 @@ func (p *Profile) lacks(facts profile.Facts) error {
 	return nil
 }
 
-// item makes one item; wanted is false for one that is not there with these options.
+// item computes one item. wanted is false if the plan does not have the item with these options.
 func (e *evaluation) item(i int, facts profile.Facts) (item profile.Item, wanted bool, err error) {
 	spec := e.spec.Items[i]
 	requirement := e.requirement(spec.Target.Requirement)
@@ -145,7 +145,7 @@ func (e *evaluation) item(i int, facts profile.Facts) (item profile.Item, wanted
 	return item, true, nil
 }
 
-// explain fills in what reviewers are told.
+// explain sets the impact, the reason and the notes of an item.
 func (e *evaluation) explain(i int, names map[string]any, item *profile.Item) error {
 	impact, err := e.value(at("items", i, "impact"), names)
 	if err != nil {
@@ -187,7 +187,7 @@ func (e *evaluation) explain(i int, names map[string]any, item *profile.Item) er
 	return nil
 }
 
-// blast returns the blast radius of an item, nil for no pools.
+// blast returns the blast radius of an item, or nil if it affects no pools.
 func (e *evaluation) blast(i int, names map[string]any) (*v1alpha1.BlastRadius, error) {
 	spec := e.spec.Items[i].BlastRadius
 	if spec == nil {
@@ -220,7 +220,7 @@ func (e *evaluation) blast(i int, names map[string]any) (*v1alpha1.BlastRadius, 
 	return profile.BlastOf(pools, reboot), nil
 }
 
-// blastValue returns the blast radius as expressions see it.
+// blastValue returns the blast radius in the form for expressions.
 func blastValue(blast *v1alpha1.BlastRadius) map[string]any {
 	if blast == nil {
 		blast = &v1alpha1.BlastRadius{}
@@ -241,7 +241,7 @@ func (d *Definition) requirement(name string) v1alpha1.DefinitionRequirement {
 	return v1alpha1.DefinitionRequirement{}
 }
 
-// liveOf is a target as it is, or nil.
+// liveOf returns the present target, or nil.
 func liveOf(facts profile.Facts, requirement v1alpha1.DefinitionRequirement, target v1alpha1.DefinitionTarget) any {
 	for _, object := range facts.Objects[kindOf(requirement)] {
 		if object.GetName() == target.Name && object.GetNamespace() == target.Namespace {
@@ -251,8 +251,8 @@ func liveOf(facts profile.Facts, requirement v1alpha1.DefinitionRequirement, tar
 	return nil
 }
 
-// whole returns the result of an expression as an object, with exactly the kind and the name that
-// the definition declares.
+// whole returns the result of an expression as an object. Its kind and name must be those that the
+// definition declares.
 func whole(made any, apiVersion, kind string, target v1alpha1.DefinitionTarget) (map[string]any, error) {
 	object, isObject := made.(map[string]any)
 	if !isObject {
@@ -297,5 +297,5 @@ func whole(made any, apiVersion, kind string, target v1alpha1.DefinitionTarget) 
 	return object, nil
 }
 
-// clip bounds text that is shown.
+// clip shortens text that is shown.
 func clip(shown string) string { return text.Clip(shown, maxNoteBytes) }

@@ -1,7 +1,7 @@
 package cel
 
-// Bounds of definitions, and of what they make. docs/reference/configuration-profile-definitions.md
-// has them for users.
+// Bounds of definitions and of their results. docs/reference/configuration-profile-definitions.md
+// lists them for users.
 const (
 	// maxSpecBytes bounds a definition as JSON.
 	maxSpecBytes = 64 << 10
@@ -15,13 +15,13 @@ const (
 	maxItems           = 16
 	maxWaits           = 8
 
-	// maxUnits is the cost that all expressions of a profile may have together when a plan is
-	// computed: about 0.2 s (see package expression). maxWaitUnits is for one wait.
+	// maxUnits bounds the cost of all expressions of a profile for one computation: about 0.2 s
+	// (see package expression). maxWaitUnits bounds one evaluation of a wait.
 	maxUnits     = 2_000_000
 	maxWaitUnits = 500_000
 
-	// maxObjectBytes bounds what an item makes, as JSON, and maxNotes and maxNoteBytes what it
-	// tells. Text that is longer is cut.
+	// maxObjectBytes bounds the object of an item, as JSON. maxNotes and maxNoteBytes bound its
+	// notes. Longer notes are shortened.
 	maxObjectBytes = 256 << 10
 	maxNotes       = 16
 	maxNoteBytes   = 512

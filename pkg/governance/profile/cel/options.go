@@ -20,14 +20,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// optionsSchema is an OpenAPI schema of options, as CustomResourceDefinitions have them.
+// optionsSchema is an OpenAPI schema of options, in the form of CustomResourceDefinitions.
 type optionsSchema struct {
 	props      *apiextensionsv1.JSONSchemaProps
 	structural *structuralschema.Structural
 	validator  apivalidation.SchemaValidator
 }
 
-// newSchema reads a schema; no schema is one without options.
+// newSchema reads a schema. Without a schema there are no options.
 func newSchema(raw *v1alpha1.JSONObject, path *field.Path) (*optionsSchema, field.ErrorList) {
 	s := &optionsSchema{props: &apiextensionsv1.JSONSchemaProps{Type: "object"}}
 	if raw != nil && len(raw.Raw) > 0 {
@@ -65,8 +65,8 @@ func newSchema(raw *v1alpha1.JSONObject, path *field.Path) (*optionsSchema, fiel
 	return s, errs
 }
 
-// withoutExtensions refuses what Kubernetes does with custom resources only. Rules in CEL
-// are spec.validations of the definition, which have a budget of their own.
+// withoutExtensions refuses features that apply to custom resources only. CEL rules belong in
+// spec.validations of the definition, which have a separate budget.
 func withoutExtensions(props *apiextensionsv1.JSONSchemaProps, path *field.Path) *field.Error {
 	switch {
 	case len(props.XValidations) > 0:
@@ -92,11 +92,11 @@ func withoutExtensions(props *apiextensionsv1.JSONSchemaProps, path *field.Path)
 	return nil
 }
 
-// complete are options with their defaults, and what is wrong with them.
+// complete returns options with their defaults, and their errors.
 func (s *optionsSchema) complete(raw *v1alpha1.JSONObject, path *field.Path) (map[string]any, field.ErrorList) {
 	options := map[string]any{}
 	if raw != nil && len(raw.Raw) > 0 {
-		// Whole numbers are int64, as in objects of the cluster.
+		// Integers are int64, as in objects of the cluster.
 		if err := utiljson.Unmarshal(raw.Raw, &options); err != nil {
 			return nil, field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be an object: "+err.Error())}
 		}
@@ -113,7 +113,7 @@ func (s *optionsSchema) complete(raw *v1alpha1.JSONObject, path *field.Path) (ma
 	return options, apivalidation.ValidateCustomResource(path, options, s.validator)
 }
 
-// names of the options, for people.
+// names returns the names of the options for a message.
 func (s *optionsSchema) names() string {
 	var names []string
 	for name := range s.props.Properties {
@@ -126,7 +126,7 @@ func (s *optionsSchema) names() string {
 	return strings.Join(names, ", ")
 }
 
-// Document lists the options of a schema, those within others too.
+// document lists the options of a schema, including nested options.
 func (s *optionsSchema) document() []v1alpha1.ProfileOption {
 	var out []v1alpha1.ProfileOption
 	documentWithin(s.props, "", &out)
@@ -150,7 +150,7 @@ func documentWithin(props *apiextensionsv1.JSONSchemaProps, prefix string, out *
 	}
 }
 
-// allowed says in words which values a schema takes.
+// allowed describes the values that a schema allows.
 func allowed(props *apiextensionsv1.JSONSchemaProps) string {
 	var parts []string
 	if len(props.Enum) > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// verbs that go with an access.
+// verbs returns the verbs of an access.
 func verbs(access v1alpha1.DefinitionAccess) []string {
 	switch access {
 	case v1alpha1.AccessRead:
@@ -30,8 +30,8 @@ func Rights(definition string, access v1alpha1.DefinitionAccess) []authz.Right {
 }
 
 // Rules returns the rules of the ServiceAccount of a profile: exactly the verbs on the declared
-// kinds, and reading their CustomResourceDefinitions. A kind that must not be declared gives no
-// rule, should it have been stored nevertheless.
+// kinds, and read access to their CustomResourceDefinitions. A forbidden kind gets no rule, even if
+// a stored definition declares it.
 func Rules(declared []v1alpha1.DeclaredAccess) []rbacv1.PolicyRule {
 	strongest, names := map[string]v1alpha1.DefinitionAccess{}, []string{}
 	for _, one := range declared {

@@ -16,9 +16,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe/expression"
 )
 
-// Warnings returns expressions that do not fit the schemas of a cluster: unknown fields, or values
-// of other types. It does not check kinds that are not served. They are no errors, because the
-// schemas may have changed when a plan is computed.
+// Warnings returns the expressions that do not match the schemas of a cluster: unknown fields, or
+// values of other types. It skips kinds that are not served. They are not errors, because the
+// schemas may change before a plan is computed.
 func (d *Definition) Warnings(facts profile.Facts) []string {
 	var warnings []string
 	for _, err := range d.checkTypes(&facts) {
@@ -35,8 +35,8 @@ func (d *Definition) Warnings(facts profile.Facts) []string {
 	return warnings
 }
 
-// checkTypes checks all expressions with the types that are known: those of options, and
-// with facts, those of the cluster.
+// checkTypes checks all expressions with the known types: the types of options, and, if facts is
+// set, the types of the cluster.
 func (d *Definition) checkTypes(facts *profile.Facts) field.ErrorList {
 	known := &typed{definition: d, variables: map[string]*apiservercel.DeclType{}}
 	known.options = model.SchemaDeclType(d.options.structural, false)
@@ -66,7 +66,7 @@ func (d *Definition) checkTypes(facts *profile.Facts) field.ErrorList {
 	return errs
 }
 
-// dynamic tells of types that may turn out to be others.
+// dynamic reports whether a value of this type can have another type at run time.
 func dynamic(kind *celgo.Type) bool {
 	switch kind.Kind() {
 	case celgo.DynKind, celgo.AnyKind, celgo.TypeParamKind, celgo.StructKind, celgo.MapKind, celgo.ListKind, celgo.NullTypeKind:
@@ -76,7 +76,7 @@ func dynamic(kind *celgo.Type) bool {
 	}
 }
 
-// told are the first issues, on one line.
+// told returns the first issues in one line.
 func told(issues *celgo.Issues) string {
 	var parts []string
 	for _, issue := range issues.Errors() {
@@ -88,17 +88,17 @@ func told(issues *celgo.Issues) string {
 	return strings.Join(parts, "; ")
 }
 
-// typed are the types of what expressions name.
+// typed has the types of the variables of expressions.
 type typed struct {
 	definition *Definition
 	options    *apiservercel.DeclType
 	all        *apiservercel.DeclType
-	// objects by the name of their requirement; DynType where the schema is not known.
+	// objects by the name of their requirement; DynType if the schema is unknown.
 	objects   map[string]*apiservercel.DeclType
 	variables map[string]*apiservercel.DeclType
 }
 
-// facts makes the types of facts.
+// facts sets the types of facts.
 func (t *typed) facts(facts *profile.Facts) {
 	t.objects = map[string]*apiservercel.DeclType{}
 	fields := map[string]*apiservercel.DeclField{}
@@ -127,7 +127,7 @@ func fieldsOf(types map[string]*apiservercel.DeclType) map[string]*apiservercel.
 	return fields
 }
 
-// objectType is the type of objects of a version, as far as it is known.
+// objectType returns the type of the objects of a version, as far as its schema defines it.
 func objectType(name string, version profile.Version) *apiservercel.DeclType {
 	if len(version.Schema) == 0 {
 		return apiservercel.DynType
@@ -151,7 +151,7 @@ func objectType(name string, version profile.Version) *apiservercel.DeclType {
 	return kind.MaybeAssignTypeName("Object." + name)
 }
 
-// env is the environment of one expression.
+// env returns the environment of one expression.
 func (t *typed) env(role role) (*celgo.Env, error) {
 	env, err := celgo.NewEnv(expression.Functions()...)
 	if err != nil {
@@ -189,7 +189,7 @@ func (t *typed) env(role role) (*celgo.Env, error) {
 	return env.Extend(append(options, declared...)...)
 }
 
-// declOf is the declaration of what a variable makes.
+// declOf returns the declared type of a variable from the type of its expression.
 func (t *typed) declOf(kind *celgo.Type) *apiservercel.DeclType {
 	switch {
 	case kind.IsExactType(celgo.BoolType):

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Waits returns the conditions that an item waits for, with the present facts. The approved item
-// counts, even if the item would differ now.
+// Waits returns the conditions that an item waits for, with the present facts. item names an
+// approved item; the present facts may no longer lead to it.
 func (p *Profile) Waits(item string, facts profile.Facts, options *v1alpha1.PlanOptions) ([]profile.Wait, error) {
 	for i, one := range p.spec.Items {
 		if one.Name != item || len(one.Waits) == 0 {
@@ -31,7 +31,7 @@ func (e *evaluation) waits(i int) []profile.Wait {
 		at := field.NewPath("items").Index(i).Child(fmt.Sprintf("waits[%d].expression", j))
 		saying := field.NewPath("items").Index(i).Child(fmt.Sprintf("waits[%d].messageExpression", j))
 		waits = append(waits, profile.Wait{Message: one.Message, Judge: func(live map[string]any) (bool, string, error) {
-			// The budget is for one look: a wait is looked at again and again.
+			// Each evaluation has a new budget, because a wait is evaluated many times.
 			now := e.anew(maxWaitUnits)
 			names := map[string]any{"live": any(live)}
 			if live == nil {

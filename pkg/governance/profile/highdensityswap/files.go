@@ -8,16 +8,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Files for nodes. Each rule here keeps a node from what swap has done to nodes
-// elsewhere; files_test.go has a test for each.
+// Files for nodes. Each rule prevents a failure that swap has caused on nodes elsewhere;
+// files_test.go has a test for each.
 //
-//   - Nothing requires the unit, and it is only wanted: a node on which it fails, or is
-//     skipped, boots like any other.
-//   - It runs at every boot, and leaves no mark that says that it has: swap is not a matter of
-//     the first boot.
-//   - It formats no partition: one without a swap signature may hold data.
-//   - It waits for nothing without a limit.
-//   - Services of the system do not swap, so that the node stays in reach under pressure.
+//   - No unit requires the swap unit, so a node boots even if the unit fails or is skipped.
+//   - The unit runs at every boot and leaves no mark, because swap is needed after every boot.
+//   - It formats no partition, because a partition without a swap signature may hold data.
+//   - Each of its waits has a limit.
+//   - System services do not use swap, so that the node stays reachable under memory pressure.
 const (
 	swapUnit   = "penstock-swap.service"
 	swapScript = "/usr/local/bin/penstock-swap-file"
@@ -29,9 +27,9 @@ const (
 	ignitionVersion = "3.2.0"
 )
 
-// kubeletConf has pods use swap within the limits that the kubelet sets (LimitedSwap): those of
-// the Burstable class, in proportion to their requests. The Machine Config Operator takes
-// neither field in a KubeletConfig.
+// kubeletConf lets pods use swap within the limits of the kubelet (LimitedSwap): pods of the
+// Burstable class, in proportion to their requests. The Machine Config Operator refuses both fields
+// in a KubeletConfig.
 const kubeletConf = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failSwapOn: false
@@ -39,14 +37,15 @@ memorySwap:
   swapBehavior: LimitedSwap
 `
 
-// systemSlice keeps services of the system out of swap, and their reads and writes ahead of it.
+// systemSlice prevents system services from using swap, and gives priority to their reads and
+// writes.
 const systemSlice = `[Slice]
 MemorySwapMax=0
 IODeviceLatencyTargetSec=/ 50ms
 `
 
-// script makes the file once, and uses it at each boot. It never fails: without swap the node
-// is as it was.
+// script creates the file once and uses it at each boot. It never fails: a node without swap works
+// as before.
 const script = `#!/bin/bash
 # Uses a swap file, and makes it where there is room for it.
 #   penstock-swap-file FILE MIB
@@ -74,8 +73,8 @@ swapon --show=NAME --noheadings | grep -qxF "$file" || swapon "$file" || said "s
 exit 0
 `
 
-// unitOf has swap used before the kubelet starts, which looks at it then. The order holds
-// whether or not it works.
+// unitOf returns the unit that enables swap before the kubelet starts, because the kubelet checks
+// for swap then. The order also applies if the unit fails.
 func unitOf(options v1alpha1.HighDensitySwapOptions) string {
 	var condition, start string
 	if options.SwapSource == v1alpha1.SwapSourceFile {
@@ -83,8 +82,8 @@ func unitOf(options v1alpha1.HighDensitySwapOptions) string {
 	} else {
 		device := "/dev/disk/by-partlabel/" + options.PartitionLabel
 		condition = "ConditionPathExists=" + device + "\n"
-		// ExecCondition skips the unit where it says no; "-" has a swap that is on already
-		// be no failure.
+		// ExecCondition skips the unit if the partition is not formatted as swap. "-" ignores a
+		// failure, such as of swap that is already on.
 		start = fmt.Sprintf("ExecCondition=/usr/sbin/blkid --probe --match-token TYPE=swap %s\nExecStart=-/usr/sbin/swapon %s\n", device, device)
 	}
 	return "[Unit]\nDescription=Swap for virtual machines\nAfter=local-fs.target\nBefore=crio.service kubelet.service\n" + condition +
@@ -92,7 +91,7 @@ func unitOf(options v1alpha1.HighDensitySwapOptions) string {
 		"\n[Install]\nWantedBy=multi-user.target\n"
 }
 
-// ignition is the configuration of nodes.
+// ignition returns the Ignition configuration of nodes.
 func ignition(options v1alpha1.HighDensitySwapOptions, dropIns bool) map[string]any {
 	var files []any
 	if dropIns {

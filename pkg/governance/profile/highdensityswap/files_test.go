@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// sources are both ways to have swap, as their options are after defaults.
+// sources returns both swap sources with their default options.
 func sources() map[string]v1alpha1.HighDensitySwapOptions {
 	return map[string]v1alpha1.HighDensitySwapOptions{
 		"partition": defaulted(nil),
@@ -25,7 +25,7 @@ func sources() map[string]v1alpha1.HighDensitySwapOptions {
 	}
 }
 
-// parsed are the values of a unit by section and name.
+// parsed returns the values of a unit by section and name.
 func parsed(t *testing.T, text string) map[string][]string {
 	t.Helper()
 	options, err := unit.DeserializeOptions(strings.NewReader(text))
@@ -96,7 +96,7 @@ func TestNodesBootWithoutSwap(t *testing.T) {
 	}
 }
 
-// A partition that is missing, or is not formatted as swap, is left alone.
+// TestPartitionIsLeftAlone: a partition that is missing, or not formatted as swap, is not used.
 func TestPartitionIsLeftAlone(t *testing.T) {
 	u := parsed(t, unitOf(sources()["partition"]))
 	const device = "/dev/disk/by-partlabel/CNV_SWAP"
@@ -111,7 +111,8 @@ func TestPartitionIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Swap is on after every boot: nothing that the unit does keeps it from running again.
+// TestEveryBoot: swap is on after every boot, because the unit leaves nothing that prevents its
+// next run.
 func TestEveryBoot(t *testing.T) {
 	for name, options := range sources() {
 		u := parsed(t, unitOf(options))
@@ -130,7 +131,8 @@ func TestEveryBoot(t *testing.T) {
 	}
 }
 
-// The kubelet's drop-in has exactly the fields that MCO refuses in a KubeletConfig.
+// TestKubeletDropIn: the kubelet's drop-in has exactly the fields that the Machine Config Operator
+// refuses in a KubeletConfig.
 func TestKubeletDropIn(t *testing.T) {
 	var config map[string]any
 	if err := yaml.UnmarshalStrict([]byte(kubeletConf), &config); err != nil {
@@ -145,14 +147,14 @@ func TestKubeletDropIn(t *testing.T) {
 	}
 }
 
-// node runs the script on a node of the test, whose commands say what they were called with.
+// node runs the script with replaced commands that record their arguments.
 type node struct {
 	t           *testing.T
 	dir         string
 	total, free string
 	// fails are commands that fail.
 	fails []string
-	// active are the files that the node swaps to already.
+	// active are the files that the node already uses for swap.
 	active []string
 }
 
@@ -163,7 +165,7 @@ func newNode(t *testing.T, total, free string) *node {
 	return &node{t: t, dir: t.TempDir(), total: total, free: free}
 }
 
-// boot runs the script once, and returns the commands that change the node.
+// boot runs the script once and returns the commands that change the node.
 func (n *node) boot() []string {
 	n.t.Helper()
 	bin := filepath.Join(n.dir, "bin")
@@ -199,8 +201,8 @@ func (n *node) boot() []string {
 	return slices.DeleteFunc(strings.Fields(string(raw)), func(name string) bool { return name == "df" })
 }
 
-// TestScriptWithSwapOn: the script leaves swap alone that is on already, and uses its file beside
-// swap of another name.
+// TestScriptWithSwapOn: the script does not touch swap that is already on, and uses its file in
+// addition to other swap.
 func TestScriptWithSwapOn(t *testing.T) {
 	n := newNode(t, "1000", "900")
 	n.boot()
@@ -218,8 +220,8 @@ func TestScriptWithSwapOn(t *testing.T) {
 	}
 }
 
-// The script makes the file once and uses it at each boot, leaves it where there is no room,
-// and never fails.
+// TestScript: the script creates the file once and uses it at each boot, creates none without
+// enough space, and never fails.
 func TestScript(t *testing.T) {
 	n := newNode(t, "1000", "900")
 	if got := n.boot(); !slices.Equal(got, []string{"swapoff", "fallocate", "mkswap", "swapon"}) {

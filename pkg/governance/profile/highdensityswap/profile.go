@@ -1,6 +1,6 @@
 // Package highdensityswap is the profile HighDensitySwap: worker nodes have swap, and virtual
 // machines get more memory than their Pods request. docs/reference/profiles/high-density-swap.md
-// has the reason for each value.
+// explains each value.
 package highdensityswap
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Names that are fixed by the operators, or by us.
+// Names and defaults of the operators, and of this profile.
 const (
 	machineConfigs     = "machineconfigs.machineconfiguration.openshift.io"
 	machineConfigPools = "machineconfigpools.machineconfiguration.openshift.io"
@@ -50,7 +50,7 @@ type Profile struct{}
 
 var _ profile.Profile = Profile{}
 
-// Name is HighDensitySwap.
+// Name returns HighDensitySwap.
 func (Profile) Name() v1alpha1.ProfileName { return v1alpha1.ProfileHighDensitySwap }
 
 // Description describes the purpose of the profile.
@@ -72,8 +72,8 @@ func (Profile) Requires() []profile.Requirement {
 	}
 }
 
-// Items returns the swap items first: overcommitted memory needs swap on the nodes. Before swap,
-// kubelets that would not start with swap are reconfigured.
+// Items returns the swap items first, because overcommitted memory needs swap on the nodes. If
+// kubelets would not start with swap, an item before them reconfigures the kubelets.
 func (p Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profile.Item, error) {
 	options := defaulted(all)
 	var items []profile.Item
@@ -120,18 +120,17 @@ func defaulted(all *v1alpha1.PlanOptions) v1alpha1.HighDensitySwapOptions {
 	return options
 }
 
-// way says how the plan configures kubelets for swap.
+// way decides how the plan configures kubelets for swap.
 type way struct {
-	// dropIns: by a file that they read besides their configuration.
+	// dropIns: with a drop-in file.
 	dropIns bool
-	// kubeletConfig: by a KubeletConfig, which the Machine Config Operator makes files of.
+	// kubeletConfig: with a KubeletConfig, from which the Machine Config Operator generates files.
 	kubeletConfig bool
 }
 
-// wayOf returns the common property of nodes, by the configuration that is rendered for them:
-// kubelets that read drop-ins, or tolerate swap as they are. Only where neither is so a
-// KubeletConfig says it, and there the operator takes it: the versions that refuse the field set it
-// themselves.
+// wayOf chooses a way that works on all nodes, from their rendered configuration. It prefers
+// drop-ins. If kubelets read no drop-ins, they may already tolerate swap. Otherwise a KubeletConfig
+// is needed. Operator versions that refuse its field set the field themselves.
 func wayOf(facts profile.Facts, pools []*unstructured.Unstructured) (way, error) {
 	if len(pools) == 0 {
 		return way{dropIns: true}, nil
@@ -147,14 +146,14 @@ func wayOf(facts profile.Facts, pools []*unstructured.Unstructured) (way, error)
 		chosen.dropIns = chosen.dropIns && rendered.DropIns
 		tolerates = tolerates && rendered.ToleratesSwap
 	}
-	// They may tolerate swap by the KubeletConfig of this plan, which is the same today.
+	// Kubelets may tolerate swap because of this plan's KubeletConfig. The plan must then keep it.
 	chosen.kubeletConfig = !chosen.dropIns && (!tolerates || slices.ContainsFunc(facts.Objects[profile.KubeletConfigKind()], func(config *unstructured.Unstructured) bool {
 		return config.GetName() == kubeletConfigName
 	}))
 	return chosen, nil
 }
 
-// allow has kubelets start on nodes with swap, where only a KubeletConfig can say so.
+// allow returns the item that lets kubelets start on nodes with swap, with a KubeletConfig.
 func allow(facts profile.Facts, pools []*unstructured.Unstructured) (profile.Item, error) {
 	definition, served := facts.Definitions[kubeletConfigs]
 	if !served || !definition.Preferred().Has("spec", "machineConfigPoolSelector") {
@@ -166,8 +165,8 @@ func allow(facts profile.Facts, pools []*unstructured.Unstructured) (profile.Ite
 			return profile.Item{}, fmt.Errorf("MachineConfigPool %s selects MachineConfigs of workers, and lacks the label %s, by which a KubeletConfig selects it: its kubelets would not start with swap", pool.GetName(), poolLabel)
 		}
 	}
-	// The operator renders each KubeletConfig by itself, and the last one of a pool wins
-	// with all that it leaves out.
+	// The operator renders each KubeletConfig separately. The last KubeletConfig of a pool wins
+	// completely, including fields that it does not set.
 	for _, other := range facts.Objects[profile.KubeletConfigKind()] {
 		for _, pool := range profile.PoolsOfKubeletConfig(facts, other) {
 			if _, worker := pool.GetLabels()[poolLabel]; worker && other.GetName() != kubeletConfigName {
@@ -187,7 +186,7 @@ func allow(facts profile.Facts, pools []*unstructured.Unstructured) (profile.Ite
 	return item, nil
 }
 
-// swap gives nodes swap.
+// swap returns the item that gives nodes swap.
 func swap(facts profile.Facts, options v1alpha1.HighDensitySwapOptions, pools []*unstructured.Unstructured, way way) profile.Item {
 	config := ignition(options, way.dropIns)
 	item := profile.Item{Name: ItemSwap, Impact: v1alpha1.ImpactLow, Reason: "nodes have swap", Object: map[string]any{
@@ -213,7 +212,7 @@ func swap(facts profile.Facts, options v1alpha1.HighDensitySwapOptions, pools []
 	return item
 }
 
-// diskNote returns a note on the disk space that swap takes, and on the boot.
+// diskNote returns a note about the disk space of swap, and about the boot.
 func diskNote(options v1alpha1.HighDensitySwapOptions, nodes int64) string {
 	if options.SwapSource == v1alpha1.SwapSourceFile {
 		return fmt.Sprintf("disk: each node gives up %d MiB of the file system of /var (%d MiB on %d nodes); a node where less than a fifth would stay free has no swap. The file is created at the first boot, which takes seconds",
@@ -222,14 +221,14 @@ func diskNote(options v1alpha1.HighDensitySwapOptions, nodes int64) string {
 	return fmt.Sprintf("disk: each node uses the partition with label %s, if it is formatted as swap (mkswap); the plan does not format it. A node without such a partition boots without swap", options.PartitionLabel)
 }
 
-// density has virtual machines get more memory than is requested for them, where HyperConverged
-// has a field for that.
+// density returns the item that gives virtual machines more memory than they request, through
+// fields of HyperConverged.
 func density(facts profile.Facts, options v1alpha1.HighDensitySwapOptions) (profile.Item, error) {
 	definition := facts.Definitions[hyperConvergeds]
 	if len(facts.Objects[hyperConverged()]) == 0 {
 		return profile.Item{}, &profile.MissingError{Message: "there is no HyperConverged: create it first, as the HyperConverged Cluster Operator requires"}
 	}
-	live := facts.Objects[hyperConverged()][0] // there is one in a cluster
+	live := facts.Objects[hyperConverged()][0] // a cluster has only one
 	version := definition.Preferred()
 	path := []string{"spec", "virtualization"}
 	if !version.Has("spec", "virtualization", "higherWorkloadDensity", "memoryOvercommitPercentage") {
@@ -267,8 +266,8 @@ func density(facts profile.Facts, options v1alpha1.HighDensitySwapOptions) (prof
 	return item, nil
 }
 
-// reconciled is a HyperConverged that its operator has seen, and whose components are as it
-// says.
+// reconciled is true for a HyperConverged whose operator has processed the last change, and whose
+// components are available.
 const reconciled = `has(self.status) && has(self.status.conditions) && ` +
 	`(!has(self.status.observedGeneration) || self.status.observedGeneration >= self.metadata.generation) && ` +
 	`self.status.conditions.exists(c, c.type == "Available" && c.status == "True") && ` +

@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// fields is a schema with some fields below another, each with those of a list.
+// fields returns a schema with the given path, with the properties of a list as the last step.
 func fields(path ...string) map[string]any {
 	schema := map[string]any{}
 	for i := len(path) - 1; i >= 0; i-- {
@@ -40,12 +40,12 @@ func add(f profile.Facts, group, kind, name string, content map[string]any) {
 	f.Objects[of] = append(f.Objects[of], object)
 }
 
-// kubelet is the kubelet configuration of a cluster's nodes.
+// kubelet describes the kubelet configuration of a cluster's nodes.
 type kubelet struct {
 	dropIns, tolerates bool
 }
 
-// rendered is a configuration of all files of a node, of which these matter.
+// rendered returns a rendered configuration with the files that matter.
 func (k kubelet) rendered() map[string]any {
 	unit, conf := "[Service]\nExecStart=/usr/bin/kubelet --config=/etc/kubernetes/kubelet.conf\n", "kind: KubeletConfiguration\n"
 	if k.dropIns {
@@ -62,7 +62,7 @@ func (k kubelet) rendered() map[string]any {
 
 const mco = "machineconfiguration.openshift.io"
 
-// cluster has three workers, and a HyperConverged of v1.
+// cluster returns facts with three workers and a HyperConverged of v1.
 func cluster(k kubelet) profile.Facts {
 	f := profile.NewFacts()
 	f.Definitions[machineConfigs] = definition("v1", nil)
@@ -99,7 +99,7 @@ func itemsOf(t *testing.T, f profile.Facts, options v1alpha1.HighDensitySwapOpti
 	return items
 }
 
-// weighed is an item with what it does to nodes, where the cluster takes it as it is.
+// weighed returns an item with its impact on nodes, if the cluster stores it unchanged.
 func weighed(f profile.Facts, item profile.Item) profile.Item {
 	var before *unstructured.Unstructured
 	after := &unstructured.Unstructured{Object: item.Object}
@@ -119,9 +119,9 @@ func namesOf(items []profile.Item) string {
 	return strings.Join(names, " ")
 }
 
-// TestCapabilities: the rendered configuration of nodes decides how kubelets are configured, never
-// a version. A KubeletConfig is created only if kubelets neither read drop-ins nor tolerate swap.
-// Versions that refuse its field set the field themselves.
+// TestCapabilities: the rendered configuration of nodes decides how kubelets are configured, and
+// not a version. A KubeletConfig is created only if kubelets neither read drop-ins nor tolerate
+// swap.
 func TestCapabilities(t *testing.T) {
 	for name, c := range map[string]struct {
 		kubelet kubelet
@@ -155,8 +155,8 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// TestRefusals: an item that cannot be computed, or would undo another owner's work, is named and
-// not tried.
+// TestRefusals: an item that cannot be computed, or would undo another owner's work, is an error
+// with a reason.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(f profile.Facts)
@@ -182,7 +182,7 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	// One that selects other pools, or none, is in nobody's way.
+	// A KubeletConfig that selects other pools, or no pool, is no obstacle.
 	f := cluster(kubelet{})
 	add(f, mco, "KubeletConfig", "masters", map[string]any{"spec": map[string]any{"machineConfigPoolSelector": map[string]any{"matchLabels": map[string]any{"master": ""}}}})
 	add(f, mco, "KubeletConfig", "nowhere", map[string]any{"spec": map[string]any{}})
@@ -251,7 +251,8 @@ func TestReview(t *testing.T) {
 	}
 }
 
-// Without swap nothing reboots, and no more memory is promised than is requested.
+// TestWithoutSwap: without swap no node reboots, and virtual machines get the memory that they
+// request.
 func TestWithoutSwap(t *testing.T) {
 	hosted := cluster(kubelet{})
 	for _, definition := range []string{machineConfigs, machineConfigPools, kubeletConfigs} {
@@ -274,7 +275,7 @@ func TestWithoutSwap(t *testing.T) {
 	}
 }
 
-// HyperConverged has its fields where the definition of this cluster has them.
+// TestRealDefinitions: the item sets fields of HyperConverged where the definition has them.
 func TestRealDefinitions(t *testing.T) {
 	for file, want := range map[string]string{
 		"hco.kubevirt.io_hyperconvergeds.yaml": "hco.kubevirt.io/v1 virtualization", "mock_hyperconverged_v1beta1_only.yaml": "hco.kubevirt.io/v1beta1 higherWorkloadDensity,ksmConfiguration",
@@ -304,7 +305,7 @@ func TestRealDefinitions(t *testing.T) {
 	}
 }
 
-// TestSummaries: a summary gives the same result as the whole object, for all forms of files.
+// TestSummaries: a summary has the same result as the whole object, for all forms of files.
 func TestSummaries(t *testing.T) {
 	config := func(source string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"kind": "MachineConfig", "spec": map[string]any{"config": map[string]any{
@@ -321,8 +322,8 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// TestSameOnceInEffect: a plan in effect is computed again without a difference, although kubelets
-// now tolerate swap by its own KubeletConfig.
+// TestSameOnceInEffect: a plan in effect does not change when it is computed again, although its
+// KubeletConfig makes kubelets tolerate swap.
 func TestSameOnceInEffect(t *testing.T) {
 	before := itemsOf(t, cluster(kubelet{}), v1alpha1.HighDensitySwapOptions{})
 	f := cluster(kubelet{tolerates: true})

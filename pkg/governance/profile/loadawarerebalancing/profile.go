@@ -1,6 +1,6 @@
 // Package loadawarerebalancing is the profile LoadAwareRebalancing: nodes report pressure, and the
 // descheduler moves virtual machines away from nodes with more pressure than others.
-// docs/reference/profiles/load-aware-rebalancing.md has the reason for each value.
+// docs/reference/profiles/load-aware-rebalancing.md explains each value.
 package loadawarerebalancing
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Names that are fixed by the operators.
+// Names and defaults of the operators.
 const (
 	deschedulerDefinition = "kubedeschedulers.operator.openshift.io"
 	machineConfigs        = "machineconfigs.machineconfiguration.openshift.io"
@@ -51,7 +51,7 @@ type Profile struct{}
 
 var _ profile.Profile = Profile{}
 
-// Name is LoadAwareRebalancing.
+// Name returns LoadAwareRebalancing.
 func (Profile) Name() v1alpha1.ProfileName { return v1alpha1.ProfileLoadAwareRebalancing }
 
 // Description describes the purpose of the profile.
@@ -93,7 +93,7 @@ func (p Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profil
 	return append(items, item), nil
 }
 
-// psi has the kernel of all workers account for pressure.
+// psi returns the item that makes the kernel of all workers report pressure.
 func psi(facts profile.Facts) profile.Item {
 	labels := map[string]string{"machineconfiguration.openshift.io/role": "worker"}
 	item := profile.Item{
@@ -116,7 +116,7 @@ func psi(facts profile.Facts) profile.Item {
 	return item
 }
 
-// descheduling configures the descheduler as far as its schema goes.
+// descheduling returns the item that configures the descheduler, with the fields of its schema.
 func descheduling(facts profile.Facts, options v1alpha1.LoadAwareRebalancingOptions) (profile.Item, error) {
 	version := facts.Definitions[deschedulerDefinition].Preferred()
 	chosen, err := chooseProfile(version)
@@ -132,7 +132,7 @@ func descheduling(facts profile.Facts, options v1alpha1.LoadAwareRebalancingOpti
 	}
 	profiles, dropped := profilesWith(chosen, current(facts))
 	if dropped > 0 {
-		// Which ones is in the diff, for who may read the KubeDescheduler.
+		// The diff names them for users who can read the KubeDescheduler.
 		item.Notes = append(item.Notes, fmt.Sprintf("removes %d of the profiles in spec.profiles", dropped))
 	}
 	spec := map[string]any{
@@ -168,11 +168,11 @@ const (
 	profileLongLifecycle = "LongLifecycle"
 )
 
-// chooseProfile picks the best that this descheduler knows.
+// chooseProfile returns the best profile that this descheduler supports.
 func chooseProfile(version profile.Version) (string, error) {
 	known := version.Enum("spec", "profiles", "[]")
 	if len(known) == 0 {
-		return profileRelieve, nil // it takes any
+		return profileRelieve, nil // it allows any
 	}
 	for _, candidate := range []string{profileRelieve, profileDevRelieve, profileLongLifecycle} {
 		if slices.Contains(known, candidate) {
@@ -183,7 +183,7 @@ func chooseProfile(version profile.Version) (string, error) {
 		"the KubeDescheduler has none of the profiles %s, %s and %s: update the Kube Descheduler Operator", profileRelieve, profileDevRelieve, profileLongLifecycle)}
 }
 
-// current is the descheduler as it is, or nil.
+// current returns the present descheduler, or nil.
 func current(facts profile.Facts) *unstructured.Unstructured {
 	for _, object := range facts.Objects[descheduler()] {
 		if object.GetName() == deschedulerName && object.GetNamespace() == deschedulerNamespace {
@@ -193,8 +193,8 @@ func current(facts profile.Facts) *unstructured.Unstructured {
 	return nil
 }
 
-// profilesWith keeps what does not work against the chosen profile: the list is
-// replaced as a whole, and the KubeDescheduler refuses most combinations.
+// profilesWith returns the chosen profile and the present profiles that are compatible with it. The
+// list is replaced as a whole, and the KubeDescheduler refuses most combinations.
 func profilesWith(chosen string, current *unstructured.Unstructured) (profiles []any, dropped int) {
 	if current == nil {
 		return []any{chosen}, 0
@@ -212,7 +212,7 @@ func profilesWith(chosen string, current *unstructured.Unstructured) (profiles [
 	return append(profiles, chosen), dropped
 }
 
-// addCustomizations sets what the schema knows.
+// addCustomizations sets the customizations that the schema has.
 func addCustomizations(spec map[string]any, version profile.Version, options v1alpha1.LoadAwareRebalancingOptions) {
 	customizations := map[string]any{}
 	for name, value := range map[string]any{
@@ -229,18 +229,18 @@ func addCustomizations(spec map[string]any, version profile.Version, options v1a
 	}
 }
 
-// thresholds are the field of LowNodeUtilization that the operator refuses beside
+// thresholds is a field of LowNodeUtilization that the operator refuses together with
 // devDeviationThresholds.
 const thresholds = "devLowNodeUtilizationThresholds"
 
-// exclude takes out what the KubeDescheduler has and its operator refuses beside what the plan
-// sets. Where the schema has no value for that, somebody has to.
+// exclude empties a present field of the KubeDescheduler that its operator refuses together with
+// the plan's fields. If the schema does not allow the empty value, a user must remove the field.
 func exclude(spec map[string]any, version profile.Version, current *unstructured.Unstructured) ([]string, error) {
 	customizations, _ := spec["profileCustomizations"].(map[string]any)
 	if current == nil || customizations["devDeviationThresholds"] == nil {
 		return nil, nil
 	}
-	// One that is empty already was emptied by this plan, perhaps, which is the same today.
+	// If the field is already empty, this plan may have emptied it. The plan then stays the same.
 	value, set, _ := unstructured.NestedString(current.Object, "spec", "profileCustomizations", thresholds)
 	if !set {
 		return nil, nil
@@ -255,7 +255,7 @@ func exclude(spec map[string]any, version profile.Version, current *unstructured
 	return []string{"empties spec.profileCustomizations." + thresholds + ", which the descheduler's operator refuses beside devDeviationThresholds"}, nil
 }
 
-// addLimits keeps the descheduler within what live migration can do.
+// addLimits limits evictions to the capacity of live migration.
 func addLimits(spec map[string]any, version profile.Version, facts profile.Facts, options v1alpha1.LoadAwareRebalancingOptions) []string {
 	total, node, source := migrations(facts)
 	limits, notes := map[string]any{}, []string{}
@@ -277,12 +277,12 @@ func addLimits(spec map[string]any, version profile.Version, facts profile.Facts
 	return notes
 }
 
-// migrations reads how many live migrations are allowed: in v1 they are below
+// migrations returns the allowed numbers of live migrations. In v1 they are below
 // spec.virtualization, in v1beta1 directly below spec.
 func migrations(facts profile.Facts) (total, node int32, source string) {
 	total, node, source = defaultMigrationsTotal, defaultMigrationsNode, "the defaults of HyperConverged, 5 in the cluster and 1 from a node"
 	if objects := facts.Objects[hyperConverged()]; len(objects) > 0 {
-		object := objects[0] // there is one in a cluster
+		object := objects[0] // a cluster has only one
 		config, found, _ := unstructured.NestedMap(object.Object, "spec", "virtualization", "liveMigrationConfig")
 		if !found {
 			config, _, _ = unstructured.NestedMap(object.Object, "spec", "liveMigrationConfig")
@@ -297,8 +297,7 @@ func migrations(facts profile.Facts) (total, node int32, source string) {
 	return total, min(node, total), source
 }
 
-// scaled leaves room for other migrations where there is some: a fifth of what is
-// above ten.
+// scaled reserves a fifth of the migrations above ten for other purposes.
 func scaled(migrations int32) int32 {
 	if migrations < 10 {
 		return migrations

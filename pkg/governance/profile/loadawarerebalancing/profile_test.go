@@ -22,7 +22,7 @@ import (
 
 const data = "../../../../../shared/data/crds"
 
-// definition reads a real CustomResourceDefinition, as it is once established.
+// definition reads a real CustomResourceDefinition and marks it as established.
 func definition(t *testing.T, file string) profile.Definition {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(data, file))
@@ -49,7 +49,7 @@ func definition(t *testing.T, file string) profile.Definition {
 	return profile.Definition{}
 }
 
-// cluster has the definitions of a generation and some objects.
+// cluster returns facts with the definitions of a generation and some objects.
 func cluster(t *testing.T, descheduler string, objects ...*unstructured.Unstructured) profile.Facts {
 	t.Helper()
 	facts := profile.Facts{
@@ -192,8 +192,8 @@ func TestPreservedProfiles(t *testing.T) {
 	}
 }
 
-// Defect 20: the limits are read where HyperConverged really has them, in both of
-// its versions.
+// TestDefect20LimitsOfBothVersionsOfHyperConverged: the limits are read from the fields that
+// HyperConverged has in each of its versions.
 func TestDefect20LimitsOfBothVersionsOfHyperConverged(t *testing.T) {
 	for name, text := range map[string]string{
 		"v1":      "{apiVersion: hco.kubevirt.io/v1, kind: HyperConverged, metadata: {name: h}, spec: {virtualization: {liveMigrationConfig: {parallelMigrationsPerCluster: 20, parallelOutboundMigrationsPerNode: 3}}}}",
@@ -333,7 +333,8 @@ func TestFieldThresholds(t *testing.T) {
 	}
 }
 
-// TestFieldExport: the plan makes of the KubeDescheduler of the field the object that was exported.
+// TestFieldExport: from the KubeDescheduler of a real cluster, the plan computes the exported
+// object.
 func TestFieldExport(t *testing.T) {
 	var found []*unstructured.Unstructured
 	for _, file := range []string{"kd.yaml", "export.yaml"} {

@@ -1,6 +1,6 @@
 // Package nodehealthremediation is the profile NodeHealthRemediation: nodes that stay unhealthy are
 // remediated, and their virtual machines start elsewhere.
-// docs/reference/profiles/node-health-remediation.md has the reason for each value.
+// docs/reference/profiles/node-health-remediation.md explains each value.
 package nodehealthremediation
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Names that are fixed by the operators.
+// Names of the operators.
 const (
 	healthChecks        = "nodehealthchecks.remediation.medik8s.io"
 	selfNodeTemplates   = "selfnoderemediationtemplates.self-node-remediation.medik8s.io"
@@ -25,14 +25,14 @@ const (
 	machineHealthChecks = "machinehealthchecks.machine.openshift.io"
 	machineConfigPools  = "machineconfigpools.machineconfiguration.openshift.io"
 
-	// defaultTemplate is the template that Self Node Remediation creates by itself.
+	// defaultTemplate is the template that Self Node Remediation creates.
 	defaultTemplate = "self-node-remediation-automatic-strategy-template"
-	// terminationCheck is the only MachineHealthCheck that Node Health Check puts up
-	// with: OpenShift makes it, for spot instances.
+	// terminationCheck is the only MachineHealthCheck that Node Health Check tolerates. OpenShift
+	// creates it for spot instances.
 	terminationCheck = "machine-api-termination-handler"
 )
 
-// Names of the items, which are those of their NodeHealthChecks, too.
+// Names of the items and of their NodeHealthChecks.
 const (
 	ItemWorkers      = "remediate-workers"
 	ItemControlPlane = "remediate-control-plane"
@@ -61,7 +61,7 @@ type Profile struct{}
 
 var _ profile.Profile = Profile{}
 
-// Name is NodeHealthRemediation.
+// Name returns NodeHealthRemediation.
 func (Profile) Name() v1alpha1.ProfileName { return v1alpha1.ProfileNodeHealthRemediation }
 
 // Description describes the purpose of the profile.
@@ -82,8 +82,8 @@ func (Profile) Requires() []profile.Requirement {
 	}
 }
 
-// Items are a NodeHealthCheck of the workers, and one of the control planes: one of both
-// would count them together, and lose the control plane while the workers are healthy.
+// Items returns separate NodeHealthChecks for workers and for control planes. A common health check
+// would count them together, and could lose the control plane while enough workers are healthy.
 func (Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profile.Item, error) {
 	var options v1alpha1.NodeHealthRemediationOptions
 	if all != nil && all.NodeHealthRemediation != nil {
@@ -101,7 +101,7 @@ func (Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profile.
 	}
 	var items []profile.Item
 	nodes, include := count(facts, options.NodeSelector), ptr.Deref(options.IncludeControlPlane, false)
-	// In a compact cluster there is nothing but control planes.
+	// A compact cluster has only control plane nodes.
 	if compact := nodes.known && nodes.workers == 0 && len(options.NodeSelector) == 0; !compact || !include {
 		item, err := workers(facts, options, nodes, chosen)
 		if err != nil {
@@ -119,7 +119,8 @@ func (Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profile.
 	return items, nil
 }
 
-// conflicts names what else remediates: Node Health Check disables itself beside it.
+// conflicts returns an error that names MachineHealthChecks: Node Health Check disables itself
+// while one exists.
 func conflicts(facts profile.Facts) error {
 	var names []string
 	for _, check := range facts.Objects[machineHealthCheck()] {
@@ -138,16 +139,16 @@ func conflicts(facts profile.Facts) error {
 type counted struct {
 	known                 bool
 	workers, controlPlane int64
-	// unready are those of each that are not ready now.
+	// Numbers of nodes that are not ready now.
 	unreadyWorkers, unreadyControlPlane int64
 	pools                               []string
-	// unselected are pools of which nodeSelector may take some nodes, or none.
+	// unselected are pools for which the effect of nodeSelector is unknown.
 	unselected []string
 }
 
-// count counts the nodes that nodeSelector takes, as far as pools tell: all nodes of a pool have
-// the labels that it selects its nodes by. Of the others nobody knows, and they count as
-// selected, which is the worst.
+// count counts the nodes that nodeSelector selects, from the pools. All nodes of a pool have the
+// labels of the pool's node selector. If these labels do not decide, all nodes of the pool count,
+// which is the worst case.
 func count(facts profile.Facts, selector map[string]string) counted {
 	pools := facts.Objects[profile.MachineConfigPoolKind()]
 	out := counted{known: len(pools) > 0}
@@ -157,14 +158,14 @@ func count(facts profile.Facts, selector map[string]string) counted {
 			continue
 		}
 		nodes := profile.Count(pool, "machineCount")
-		// A node that is being updated is not ready either: what is degraded or
-		// unavailable is what a health check may come to see.
+		// A node during an update is not ready either. A health check can react to degraded and
+		// unavailable nodes.
 		unready := profile.Count(pool, "unavailableMachineCount")
 		switch pool.GetName() {
 		case "master":
 			out.controlPlane += nodes
 			out.unreadyControlPlane += unready
-		case "arbiter": // it runs no virtual machines, and is no worker
+		case "arbiter": // runs no virtual machines and is not a worker
 		default:
 			all, none := selection(pool, selector)
 			if none {
@@ -181,7 +182,7 @@ func count(facts profile.Facts, selector map[string]string) counted {
 	return out
 }
 
-// selection reports whether a selector takes all nodes of a pool, or none.
+// selection reports whether a selector selects all nodes of a pool, or none.
 func selection(pool *unstructured.Unstructured, selector map[string]string) (all, none bool) {
 	labels, _, _ := unstructured.NestedStringMap(pool.Object, "spec", "nodeSelector", "matchLabels")
 	all = true
@@ -193,7 +194,7 @@ func selection(pool *unstructured.Unstructured, selector map[string]string) (all
 	return all, none
 }
 
-// workers checks nodes that are workers and no control planes, whatever the options select.
+// workers returns the item for nodes that are workers and not control planes, with any options.
 func workers(facts profile.Facts, options v1alpha1.NodeHealthRemediationOptions, nodes counted, chosen remediator) (profile.Item, error) {
 	threshold := ptr.Deref(options.MinHealthy, intstr.FromString(defaultMinHealthy))
 	selector := []any{exists("node-role.kubernetes.io/worker"), absent("node-role.kubernetes.io/control-plane"), absent("node-role.kubernetes.io/master")}
@@ -224,8 +225,8 @@ func workers(facts profile.Facts, options v1alpha1.NodeHealthRemediationOptions,
 	return item, excluded(facts, ItemWorkers)
 }
 
-// excluded lists fields of an existing NodeHealthCheck that conflict with fields of the
-// plan: its operator disables a check that has both. Their owners have to remove them.
+// excluded returns an error for fields of an existing NodeHealthCheck that conflict with fields of
+// the plan. The operator disables a check that has both, so the owner must remove them.
 func excluded(facts profile.Facts, name string) error {
 	for _, check := range facts.Objects[healthCheck()] {
 		if check.GetName() != name {
@@ -241,8 +242,8 @@ func excluded(facts profile.Facts, name string) error {
 	return nil
 }
 
-// controlPlane checks control planes so that all but one have to be healthy: at most one is
-// remediated at a time, and never one whose loss would cost the quorum of etcd.
+// controlPlane returns the item for control planes. All but one must be healthy, so at most one is
+// remediated at a time, and etcd keeps its quorum.
 func controlPlane(facts profile.Facts, options v1alpha1.NodeHealthRemediationOptions, nodes counted, chosen remediator) (profile.Item, error) {
 	item := profile.Item{Name: ItemControlPlane, Impact: v1alpha1.ImpactMedium,
 		Reason: "from now on, " + chosen.does + " a control plane that stays unhealthy, one at a time",
@@ -254,7 +255,7 @@ func controlPlane(facts profile.Facts, options v1alpha1.NodeHealthRemediationOpt
 		return item, fmt.Errorf("includeControlPlane: there are %d control planes, and with fewer than three etcd has no quorum while one is remediated", nodes.controlPlane)
 	}
 	selector := []any{exists("node-role.kubernetes.io/control-plane")}
-	options.NodeSelector = nil // it is for workers
+	options.NodeSelector = nil // only for workers
 	item.Notes = append([]string{chosen.note, fmt.Sprintf("%d of %d control planes have to be healthy, so that at most one is remediated at a time", nodes.controlPlane-1, nodes.controlPlane)},
 		overlapping(facts, ItemControlPlane, selector)...)
 	item.Impact, item.Reason = atOnce(item.Impact, item.Reason, nodes.unreadyControlPlane)
@@ -262,8 +263,8 @@ func controlPlane(facts profile.Facts, options v1alpha1.NodeHealthRemediationOpt
 	return item, excluded(facts, ItemControlPlane)
 }
 
-// sensible refuses a threshold with which no node would ever be remediated. With a selector
-// there may be fewer nodes than were counted, for which it is not the worst case.
+// sensible refuses a threshold with which no node would ever be remediated, or all at once.
+// narrowed is true if a selector may select fewer nodes than were counted.
 func sensible(threshold intstr.IntOrString, nodes int64, narrowed bool) error {
 	needed, err := intstr.GetScaledValueFromIntOrPercent(&threshold, int(nodes), true)
 	switch {
@@ -279,8 +280,8 @@ func sensible(threshold intstr.IntOrString, nodes int64, narrowed bool) error {
 	return nil
 }
 
-// atOnce raises the impact where nodes are not ready as it is: they are remediated as soon as
-// their condition has lasted.
+// atOnce raises the impact if nodes are not ready now: they are remediated once their condition has
+// lasted.
 func atOnce(impact v1alpha1.ImpactSeverity, reason string, unready int64) (v1alpha1.ImpactSeverity, string) {
 	if unready == 0 {
 		return impact, reason
@@ -288,7 +289,7 @@ func atOnce(impact v1alpha1.ImpactSeverity, reason string, unready int64) (v1alp
 	return v1alpha1.ImpactHigh, fmt.Sprintf("%d nodes are not available now: they are remediated if that lasts; %s", unready, reason)
 }
 
-// object is a NodeHealthCheck, with every field that matters.
+// object returns a NodeHealthCheck with every relevant field.
 func object(facts profile.Facts, name string, roles []any, options v1alpha1.NodeHealthRemediationOptions, minHealthy any, chosen remediator) map[string]any {
 	selector := map[string]any{"matchExpressions": roles}
 	if len(options.NodeSelector) > 0 {
@@ -311,8 +312,8 @@ func object(facts profile.Facts, name string, roles []any, options v1alpha1.Node
 	}
 }
 
-// unhealthy are the conditions, or those that Node Health Check has by itself: they are set,
-// so that the plan says what holds.
+// unhealthy returns the conditions, or the defaults of Node Health Check. Defaults are set
+// explicitly, so that the plan shows them.
 func unhealthy(conditions []v1alpha1.UnhealthyCondition) []any {
 	if len(conditions) == 0 {
 		return []any{
@@ -338,7 +339,7 @@ func exists(key string) any { return map[string]any{"key": key, "operator": "Exi
 
 func absent(key string) any { return map[string]any{"key": key, "operator": "DoesNotExist"} }
 
-// namesOf are the templates, as people write them.
+// namesOf returns the names of templates for a message.
 func namesOf(templates []*unstructured.Unstructured) string {
 	var names []string
 	for _, template := range templates {

@@ -26,12 +26,13 @@ const (
 	fenceAgents  = "fenceagentsremediationtemplates.fence-agents-remediation.medik8s.io"
 )
 
-// nodes is the cluster of a test.
+// nodes builds the cluster of a test.
 type nodes struct {
 	facts profile.Facts
 }
 
-// cluster has Node Health Check, as far as the profile looks at it, and some definitions more.
+// cluster has the definition of Node Health Check, with the fields that the profile uses, and
+// further definitions.
 func cluster(definitions ...string) *nodes {
 	w := &nodes{profile.NewFacts()}
 	field := func(fields map[string]any) map[string]any { return map[string]any{"properties": fields} }
@@ -83,7 +84,7 @@ func (w *nodes) items(t *testing.T, options v1alpha1.NodeHealthRemediationOption
 	return items
 }
 
-// written is an item as YAML.
+// written returns an item as YAML.
 func written(t *testing.T, item profile.Item) string {
 	t.Helper()
 	raw, err := yaml.Marshal(item.Object)
@@ -150,14 +151,14 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// One of the two remediators has to be there, and which template is meant is never guessed.
+// TestRemediators: one of the two remediators is required, and the template is never guessed.
 func TestRemediators(t *testing.T) {
 	const usualName = "self-node-remediation-automatic-strategy-template"
 	pools := func(w *nodes) *nodes { return w.pool("master", 3, 0).pool("worker", 5, 0) }
 	for name, c := range map[string]struct {
 		of      *nodes
 		options v1alpha1.NodeHealthRemediationOptions
-		// want is the kind and name of the template, or what is said in place of it.
+		// want is the kind and name of the template, or the expected error.
 		want    string
 		missing bool
 	}{
@@ -194,8 +195,8 @@ func TestRemediators(t *testing.T) {
 	}
 }
 
-// Options that would remediate control planes at once, or nothing ever, are refused with
-// the reason.
+// TestRefusals: options that would remediate all control planes at once, or never a node, are
+// refused with the reason.
 func TestRefusals(t *testing.T) {
 	selfOnly := func() *nodes { return cluster(selfNode).self("mine") }
 	all := ptr.To(true)
@@ -221,7 +222,7 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	// The one that OpenShift makes for spot instances is none.
+	// The MachineHealthCheck that OpenShift creates for spot instances does not count.
 	usual().with("machine.openshift.io", "MachineHealthCheck", "openshift-machine-api", "machine-api-termination-handler", nil).items(t, v1alpha1.NodeHealthRemediationOptions{})
 }
 
@@ -291,7 +292,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// The real definition has every field that is sent.
+// TestRealDefinition: the real definition has every field that the profile sets.
 func TestRealDefinition(t *testing.T) {
 	raw, err := os.ReadFile("../../../../../shared/data/crds/remediation.medik8s.io_nodehealthchecks.yaml")
 	if err != nil {
@@ -328,14 +329,14 @@ func TestRealDefinition(t *testing.T) {
 	}
 }
 
-// selecting is a pool of nodes with a label.
+// selecting returns a pool that selects nodes with a label.
 func selecting(name, key, value string, nodes, unavailable int64) map[string]any {
 	return map[string]any{"spec": map[string]any{"nodeSelector": map[string]any{"matchLabels": map[string]any{key: value}}},
 		"status": map[string]any{"machineCount": nodes, "unavailableMachineCount": unavailable}}
 }
 
 // TestSelectedNodes: the counts cover the nodes that nodeSelector selects according to the pools.
-// Nodes of undecided pools all count.
+// If a pool does not decide, all of its nodes count.
 func TestSelectedNodes(t *testing.T) {
 	pool := func(w *nodes, name, value string, nodes, unavailable int64) *nodes {
 		return w.with("machineconfiguration.openshift.io", "MachineConfigPool", "", name, selecting(name, "rack", value, nodes, unavailable))
@@ -357,8 +358,8 @@ func TestSelectedNodes(t *testing.T) {
 	}
 }
 
-// TestExcludingFields: fields of a check that exclude fields of the profile are an obstacle, and
-// are named.
+// TestExcludingFields: an existing field that conflicts with a field of the profile is an error
+// that names it.
 func TestExcludingFields(t *testing.T) {
 	for field, value := range map[string]any{"maxUnhealthy": "40%", "escalatingRemediations": []any{map[string]any{"order": int64(1)}}} {
 		w := usual().with("remediation.medik8s.io", "NodeHealthCheck", "", "remediate-workers", map[string]any{"spec": map[string]any{field: value}})

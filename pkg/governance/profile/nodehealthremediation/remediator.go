@@ -13,15 +13,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// remediator is the template that was chosen, and what it does with a node.
+// remediator is the chosen template, with a description of its effect on a node.
 type remediator struct {
 	apiVersion, kind, namespace, name string
 	does, note                        string
 }
 
-// remediation chooses the template of whichever remediator is installed. Templates are not
-// made: one of Fence Agents Remediation has addresses and credentials of machines, and Self
-// Node Remediation makes its own.
+// remediation chooses the template of an installed remediator. The profile does not create
+// templates: a template of Fence Agents Remediation has addresses and credentials of machines, and
+// Self Node Remediation creates its own template.
 func remediation(facts profile.Facts, options v1alpha1.NodeHealthRemediationOptions) (remediator, error) {
 	_, self := facts.Definitions[selfNodeTemplates]
 	_, fence := facts.Definitions[fenceTemplates]
@@ -71,9 +71,9 @@ func selfNode(facts profile.Facts, asked *v1alpha1.TemplateReference) (remediato
 	}, nil
 }
 
-// choose returns the template that is asked for, or the one that is meant: the usual one, or
-// the only one; nil when there is none. Which of several is meant is not guessed, also where
-// namespaces have several of the usual name.
+// choose returns the requested template. Without a request it returns the only template of the
+// usual name, or else the only template; nil if there is none. It returns an error if there are
+// several, because it must not guess.
 func choose(templates []*unstructured.Unstructured, asked *v1alpha1.TemplateReference, usual string) (*unstructured.Unstructured, error) {
 	var meant, others []*unstructured.Unstructured
 	for _, template := range templates {
@@ -100,7 +100,7 @@ func choose(templates []*unstructured.Unstructured, asked *v1alpha1.TemplateRefe
 	}
 }
 
-// found reports whether there is a template, or the one that is asked for.
+// found reports whether the requested template exists. Without a request, any template counts.
 func found(templates []*unstructured.Unstructured, asked *v1alpha1.TemplateReference) bool {
 	for _, template := range templates {
 		if asked == nil || template.GetNamespace() == asked.Namespace && template.GetName() == asked.Name {
@@ -117,9 +117,9 @@ func named(asked *v1alpha1.TemplateReference) string {
 	return " " + asked.Namespace + "/" + asked.Name
 }
 
-// overlapping names other health checks that may select the same nodes: two of them remediate
-// a node by different thresholds. Only the roles of nodes are compared; other labels may or
-// might not keep the checks apart.
+// overlapping returns notes about other health checks that may select the same nodes, because two
+// checks with different thresholds would remediate them. It compares only the roles of nodes; other
+// labels may keep the checks apart.
 func overlapping(facts profile.Facts, name string, roles []any) []string {
 	nodes := []labels.Set{{"node-role.kubernetes.io/worker": ""}, {"node-role.kubernetes.io/control-plane": "", "node-role.kubernetes.io/master": ""},
 		{"node-role.kubernetes.io/worker": "", "node-role.kubernetes.io/control-plane": "", "node-role.kubernetes.io/master": ""}}
@@ -141,7 +141,7 @@ func overlapping(facts profile.Facts, name string, roles []any) []string {
 	return notes
 }
 
-// rolesOf returns the part of a selector about roles of nodes. One that cannot be read selects
+// rolesOf returns the part of a selector about roles of nodes. An unreadable selector selects
 // everything.
 func rolesOf(selector map[string]any) labels.Selector {
 	var parsed metav1.LabelSelector
