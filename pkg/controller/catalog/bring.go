@@ -14,22 +14,22 @@ import (
 )
 
 var (
-	// errOutdated ends an attempt for a spec that has changed, or is gone.
+	// errOutdated ends an attempt whose catalog was changed or deleted.
 	errOutdated = errors.New("the catalog was changed or deleted meanwhile")
 	errNoImage  = errors.New("spec.source.image.ref is missing: an image is expected")
 )
 
-// made is a catalog that is ready to be used.
+// made is a catalog that is ready for use.
 type made struct {
 	ref     string
 	content *content.Content
 	index   *index.Index
 	image   *image.Image
-	// release ends that its files are kept although nobody uses them yet.
+	// release ends the protection of its files, which no catalog uses yet.
 	release func()
 }
 
-// bring pulls an image and makes content and index of it. It ends early when the catalog is
+// bring pulls an image, and makes content and index from it. It ends early if the catalog is
 // changed or deleted.
 func (c *Controller) bring(ctx context.Context, catalog *clustercatalog.Catalog, ref string) (*made, error) {
 	if ref == "" {
@@ -72,7 +72,7 @@ func (c *Controller) pull(ctx context.Context, catalog *clustercatalog.Catalog, 
 	return result, err
 }
 
-// catalogLabel names the folder of a catalog in its image.
+// catalogLabel is the label of an image that names the folder of its catalog.
 const catalogLabel = "operators.operatorframework.io.index.configs.v1"
 
 func documentsOf(root fs.FS) fbc.Documents {
@@ -81,13 +81,13 @@ func documentsOf(root fs.FS) fbc.Documents {
 	}
 }
 
-// unreadable reports whether an error says that a catalog is none.
+// unreadable reports whether an error means that the image holds no valid catalog.
 func unreadable(err error) bool {
 	var where *fbc.Error
 	return errors.As(err, &where)
 }
 
-// onDisk returns what is there of a reference with digest, nil when it is not all there.
+// onDisk returns the catalog of a reference with digest if it is complete on disk, or nil.
 func (c *Controller) onDisk(name, ref string) *made {
 	digest := digestOf(ref)
 	found, current := c.Contents.Find(digest), c.Indexes.Current(name)
@@ -103,7 +103,7 @@ func (c *Controller) beginPull(ctx context.Context, catalog *clustercatalog.Cata
 	c.mu.Lock()
 	c.pulls[catalog.Name] = pull{uid: string(catalog.UID), generation: catalog.Generation, cancel: func() { cancel(errOutdated) }}
 	c.mu.Unlock()
-	// It may have changed before anybody could have ended it.
+	// The catalog may have changed before the pull was registered.
 	if object, err := c.find(catalog.Name); err == nil && (object == nil || object.GetUID() != catalog.UID || object.GetGeneration() != catalog.Generation) {
 		cancel(errOutdated)
 	}
@@ -123,7 +123,7 @@ func (c *Controller) endPull(name string) {
 	}
 }
 
-// keep has the files of a digest stay, although no catalog uses them yet.
+// keep protects the files of a digest, although no catalog uses them yet.
 func (c *Controller) keep(digest string) (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// read uses what catalogd serves: the index of the digest that the status names. It says when
-// to try again.
+// read uses the content that catalogd serves: it makes the index of the digest in the status. It
+// returns the delay before the next try.
 func (c *Controller) read(ctx context.Context, catalog *clustercatalog.Catalog, k *known) time.Duration {
 	if !catalog.Served() {
 		c.drop(k)

@@ -28,37 +28,38 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// FieldManager writes the status of ClusterCatalogs.
+// FieldManager owns Penstock's fields of the status of ClusterCatalogs.
 const FieldManager = "penstock-catalogs"
 
 const (
-	// workers is the number of catalogs that are reconciled at the same time. The store of images
-	// bounds the pulls.
+	// workers is the number of catalogs that are reconciled in parallel. The image store bounds the
+	// pulls.
 	workers = 4
 	// retryFirst and retryMost bound the time between two attempts.
 	retryFirst = 5 * time.Second
 	retryMost  = 15 * time.Minute
 )
 
-// Images pulls and keeps images; *image.Store does.
+// Images pulls and stores images. *image.Store implements it.
 type Images interface {
 	Fetch(ctx context.Context, request image.Request) (*image.Image, error)
 	Collect(digests []string) error
 }
 
-// Credentials gives a file with credentials for registries, "" for none. Done removes it.
+// Credentials returns a file with credentials for registries, or "" for none. done removes the
+// file.
 type Credentials interface {
 	File(ctx context.Context) (file string, done func(), err error)
 }
 
-// Clients are the clients of the host.
+// Clients holds the clients of the host.
 type Clients struct {
 	Catalogs    dynamic.Interface
 	Definitions metadata.Interface
 	Leases      kubernetes.Interface
 }
 
-// Options of a Controller; all but the last three are required.
+// Options of a Controller; all are required except the last three.
 type Options struct {
 	Clients
 	Images      Images
@@ -67,18 +68,18 @@ type Options struct {
 	Inventory   *inventory.Inventory
 	Credentials Credentials
 	Clock       clock.WithTicker
-	// Catalogd is for requests to what catalogd serves. It must follow no redirects.
+	// Catalogd returns a client for catalogd. It must not follow redirects.
 	Catalogd func() (*http.Client, error)
-	// SeesLeases is true if the leases of catalogd can be watched. When not, nothing is written:
-	// there may be one.
+	// SeesLeases is true if the leases of catalogd can be watched. Otherwise Penstock writes
+	// nothing, because catalogd may be running.
 	SeesLeases bool
-	// CatalogdNamespaces are the namespaces in which a lease of catalogd counts. In other
-	// namespaces users who may create leases could stop us with one.
+	// CatalogdNamespaces lists the namespaces in which a lease of catalogd counts. In other
+	// namespaces, any user who may create leases could stop Penstock.
 	CatalogdNamespaces []string
-	// TakeOver lets this process write ClusterCatalogs of a catalogd that does not hold its
-	// lease any more.
+	// TakeOver lets this process write ClusterCatalogs although catalogd's lease exists, unless
+	// catalogd holds the lease.
 	TakeOver bool
-	// Base is the URL below which contents are served; empty when nobody listens.
+	// Base is the URL below which catalogs are served; empty if no server listens.
 	Base string
 }
 
@@ -89,24 +90,24 @@ type Controller struct {
 	leading atomic.Bool
 
 	mu sync.Mutex
-	// watching is nil while the host has no ClusterCatalogs, or that is not known.
+	// watching is nil while the host does not serve ClusterCatalogs, or this is unknown.
 	watching *objectwatch.Watch[*unstructured.Unstructured]
 	leases   *objectwatch.Watch[*coordinationv1.Lease]
 	known    map[string]*known
-	// told are the catalogs that the inventory has; complete is whether it was said that
-	// these are all.
+	// told holds the catalogs in the inventory. complete is true after the inventory was marked as
+	// complete.
 	told     map[string]bool
 	complete bool
-	// kept counts who needs the files of a digest besides what is known.
+	// kept counts, by digest, the temporary users of files.
 	kept map[string]int
-	// pulls ends what is being done for a catalog.
+	// pulls holds the running attempts, by catalog.
 	pulls map[string]pull
 
-	// collecting is held while files that nobody needs are removed.
+	// collecting is held during the removal of unused files.
 	collecting sync.Mutex
 }
 
-// pull is an attempt that runs.
+// pull is a running attempt.
 type pull struct {
 	uid        string
 	generation int64
@@ -123,13 +124,13 @@ func New(o Options) *Controller {
 	}
 }
 
-// Run follows the host until ctx ends.
+// Run reconciles catalogs until ctx ends.
 func (c *Controller) Run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("catalogs"))
 	var running sync.WaitGroup
 	defer c.close()
 	defer running.Wait()
-	defer c.queue.ShutDown() // the workers wait for it
+	defer c.queue.ShutDown() // ends the workers
 	if c.SeesLeases {
 		leases := objectwatch.New(c.Leases, c.Leases.CoordinationV1().Leases(metav1.NamespaceAll), &coordinationv1.Lease{},
 			objectwatch.Options{Name: clustercatalog.CatalogdLease, Changed: c.lookAgainWhenOwnerChanged()})
@@ -148,7 +149,7 @@ func (c *Controller) Run(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// Lead has this replica write, until ctx ends.
+// Lead lets this replica write until ctx ends.
 func (c *Controller) Lead(ctx context.Context) {
 	c.leading.Store(true)
 	defer c.leading.Store(false)
@@ -168,7 +169,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	case ctx.Err() != nil:
 		return true
 	case apierrors.IsConflict(err):
-		// The watch is about to bring the object as it is now.
+		// The watch will report the present object.
 		c.queue.AddRateLimited(name)
 		return true
 	case err != nil:
@@ -183,7 +184,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// lookAgain queues all existing and deleted catalogs.
+// lookAgain enqueues all existing and deleted catalogs.
 func (c *Controller) lookAgain() {
 	c.mu.Lock()
 	watching := c.watching
@@ -195,14 +196,14 @@ func (c *Controller) lookAgain() {
 	if watching != nil {
 		objects, err := watching.List()
 		if err != nil {
-			return // the catalogs are not known
+			return // the catalogs are unknown
 		}
 		for _, object := range objects {
 			names[object.GetName()] = true
 		}
 		c.endOutdated(objects)
 	}
-	// Content on disk can be of a catalog that was deleted while this process did not run.
+	// Content on disk can belong to a catalog that was deleted while this process did not run.
 	for _, name := range c.Indexes.Catalogs() {
 		names[name] = true
 	}
@@ -235,8 +236,7 @@ func (c *Controller) notifyComplete() {
 	c.Inventory.MarkComplete()
 }
 
-// endOutdated ends attempts for what nobody wants any more: of a catalog that is gone, off, or
-// another one now.
+// endOutdated ends attempts whose catalog was deleted, switched off or changed.
 func (c *Controller) endOutdated(objects []*unstructured.Unstructured) {
 	wanted := map[string]*unstructured.Unstructured{}
 	for _, object := range objects {
@@ -252,8 +252,8 @@ func (c *Controller) endOutdated(objects []*unstructured.Unstructured) {
 	}
 }
 
-// find returns the object of a catalog, nil when there is none. An error means that it is not
-// known.
+// find returns the object of a catalog, or nil if it does not exist. An error means that the answer
+// is unknown.
 func (c *Controller) find(name string) (*unstructured.Unstructured, error) {
 	c.mu.Lock()
 	watching := c.watching
@@ -283,7 +283,7 @@ func (c *Controller) Served(name string) *contentserver.Served {
 	return nil
 }
 
-// close lets go of images.
+// close closes the images.
 func (c *Controller) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -292,7 +292,7 @@ func (c *Controller) close() {
 	}
 }
 
-// pause returns the wait after a number of failures. It differs on each replica.
+// pause returns the delay after a number of failures. It differs on each replica.
 func pause(failures int) time.Duration {
 	wait := retryFirst
 	for range min(failures, 16) - 1 {

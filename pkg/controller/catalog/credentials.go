@@ -18,42 +18,43 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// PullSecrets are credentials from a file, from the pull secrets of a ServiceAccount, and from
-// one Secret for all. Of several for one registry the last of these counts. They are read
-// when an image is asked for, so that nothing is watched; for images that are asked for within
-// moments, once. It is safe for concurrent use.
+// PullSecrets reads credentials from a file, from the pull secrets of a ServiceAccount, and from
+// one global Secret. If several have one registry, the last in this order wins. It reads them for
+// each pull, so that it needs no watch; pulls within moments share one read. It is safe for
+// concurrent use.
 type PullSecrets struct {
 	Client kubernetes.Interface
 	// ServiceAccount is the ServiceAccount whose pull secrets are used. It need not exist.
 	ServiceAccount types.NamespacedName
 	// Global is a Secret for all catalogs; empty for none.
 	Global types.NamespacedName
-	// Path is a file in the format of docker's config.json, "" for none.
+	// Path is a file in the format of docker's config.json; empty for none.
 	Path string
-	// Dir is the folder of the credentials file of a pull.
+	// Dir is the folder for the credentials file of a pull.
 	Dir string
-	// Clock is the system's when it is nil.
+	// Clock is the clock; nil means the system's clock.
 	Clock clock.PassiveClock
 
-	// mu is held while they are read: a caller that asks meanwhile is given the same.
+	// mu is held during a read. A concurrent caller gets the same result.
 	mu    sync.Mutex
 	known *auths
-	// until is the time at which known is read again.
+	// until is the time at which known expires.
 	until time.Time
 }
 
-// knownFor is the time for which credentials are used again that were read without an error.
-// Otherwise many extensions that are installed together would cost as many requests each.
+// knownFor is how long credentials that were read without an error are reused. Otherwise each of
+// many extensions that are installed together would cost these requests.
 const knownFor = 2 * time.Second
 
 var _ Credentials = &PullSecrets{}
 
-// auths has the used fields of such a file.
+// auths holds the used fields of such a file.
 type auths struct {
 	Auths map[string]json.RawMessage `json:"auths"`
 }
 
-// File implements Credentials. The file has every readable secret; the error names the others.
+// File implements Credentials. The file has every readable secret. The error names the unreadable
+// ones.
 func (p *PullSecrets) File(ctx context.Context) (string, func(), error) {
 	merged, failed := p.read(ctx)
 	if len(merged.Auths) == 0 {
@@ -66,7 +67,7 @@ func (p *PullSecrets) File(ctx context.Context) (string, func(), error) {
 	return path, func() { _ = os.Remove(path) }, failed
 }
 
-// read returns all credentials, and what kept some from being read.
+// read returns all credentials, and the errors of unreadable secrets.
 func (p *PullSecrets) read(ctx context.Context) (*auths, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +122,7 @@ func (p *PullSecrets) readAll(ctx context.Context) (*auths, error) {
 func (p *PullSecrets) ofServiceAccount(ctx context.Context) ([]types.NamespacedName, error) {
 	account, err := p.Client.CoreV1().ServiceAccounts(p.ServiceAccount.Namespace).Get(ctx, p.ServiceAccount.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil // this process runs outside of the cluster
+		return nil, nil // this process runs outside of a cluster
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading ServiceAccount %s for its pull secrets: %w", p.ServiceAccount, err)
@@ -154,7 +155,7 @@ func (p *PullSecrets) write(merged *auths) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file, err := os.CreateTemp(p.Dir, "auth-*.json") // readable by its owner alone
+	file, err := os.CreateTemp(p.Dir, "auth-*.json") // readable only by its owner
 	if err != nil {
 		return "", fmt.Errorf("writing credentials for a pull: %w", err)
 	}

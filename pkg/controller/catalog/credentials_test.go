@@ -22,7 +22,8 @@ func pullSecret(namespace, name, key, content string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{key: []byte(content)}}
 }
 
-// The last of several credentials for a registry counts: file, ServiceAccount, Secret for all.
+// TestPullSecrets: of several credentials for a registry the last one wins, in the order file,
+// ServiceAccount, global Secret.
 func TestPullSecrets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "auth.json")
 	if err := os.WriteFile(file, []byte(`{"auths":{"a":{"auth":"file"},"b":{"auth":"file"},"c":{"auth":"file"}},"credHelpers":{"a":"evil"}}`), 0o600); err != nil {
@@ -62,7 +63,7 @@ func TestPullSecrets(t *testing.T) {
 	}
 }
 
-// TestPullSecretsTogether: images that are asked for together take one look at the credentials.
+// TestPullSecretsTogether: concurrent pulls read the credentials once.
 func TestPullSecretsTogether(t *testing.T) {
 	client, clock := fake.NewClientset(), testclock.NewFakeClock(time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC))
 	secrets := &PullSecrets{Client: client, Dir: t.TempDir(), ServiceAccount: types.NamespacedName{Namespace: "ns", Name: "penstock"}, Clock: clock}
@@ -84,7 +85,7 @@ func TestPullSecretsTogether(t *testing.T) {
 	asks("what failed is read again", 6)
 }
 
-// Without credentials there is no file.
+// TestNoPullSecrets: without credentials there is no file.
 func TestNoPullSecrets(t *testing.T) {
 	secrets := &PullSecrets{Client: fake.NewClientset(), Dir: t.TempDir(), ServiceAccount: types.NamespacedName{Namespace: "ns", Name: "penstock"}}
 	path, done, err := secrets.File(t.Context())
@@ -94,7 +95,7 @@ func TestNoPullSecrets(t *testing.T) {
 	}
 }
 
-// A process takes the place that it had, and none that another one has.
+// TestFolder: a process gets its earlier place again, and never a place of another process.
 func TestFolder(t *testing.T) {
 	root := t.TempDir()
 	first, err := OpenFolder(root, image.DefaultOptions())

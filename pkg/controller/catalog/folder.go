@@ -17,7 +17,7 @@ import (
 const maxProcesses = 64
 
 // Folder is the folder of catalogs on disk. Several processes can share it. They share images, so
-// each digest is downloaded once; each process has its own indexes and contents.
+// each digest is downloaded once. Each process has its own indexes and contents.
 type Folder struct {
 	Images   *image.Store
 	Indexes  *index.Store
@@ -28,8 +28,8 @@ type Folder struct {
 	lock *os.File
 }
 
-// OpenFolder opens a folder, and takes the first place in it that no other process has: after
-// a restart that is the one it had, with what is there.
+// OpenFolder opens a folder, and takes its first place that no other process has. After a restart
+// this is usually the earlier place, with its files.
 func OpenFolder(root string, options image.Options) (*Folder, error) {
 	images, err := image.Open(filepath.Join(root, "images"), options)
 	if err != nil {
@@ -58,7 +58,7 @@ func OpenFolder(root string, options image.Options) (*Folder, error) {
 
 func openPlace(place string, lock *os.File, images *image.Store) (*Folder, error) {
 	f := &Folder{Images: images, Private: filepath.Join(place, "private"), lock: lock}
-	err := os.RemoveAll(f.Private) // the rest of a crash
+	err := os.RemoveAll(f.Private) // left over from a crash
 	if err == nil {
 		err = os.Mkdir(f.Private, 0o700)
 	}

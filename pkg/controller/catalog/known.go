@@ -16,31 +16,31 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 )
 
-// known has the known facts of one catalog. The pass over the catalog changes it, one at a time;
-// what others read is changed under the lock of the controller.
+// known has the known facts of one catalog. Only the pass over the catalog changes it. Fields that
+// other goroutines read change under the controller's lock.
 type known struct {
 	uid types.UID
-	// ref is the image, with digest, of what is in use, "" for nothing.
+	// ref is the image in use, with digest; empty for none.
 	ref      string
 	unpacked time.Time
-	// content is nil when nothing is served.
+	// content is nil if nothing is served.
 	content *content.Content
 	index   *index.Index
 	// image is open so that no other process removes it; it may be nil.
 	image *image.Image
 
-	// generation is that of the last attempt; 0 for none.
+	// generation is the generation of the last attempt; 0 for none.
 	generation int64
-	// tried is false while what the status says of attempts holds.
+	// tried is false while the status has the last attempt.
 	tried   bool
 	err     error
 	blocked bool
-	// failures are those in a row, and retry when to try again; zero for never.
+	// failures counts consecutive failures. retry is the time of the next try; zero for none.
 	failures int
 	retry    time.Time
 	// polled is the time of the last request for the image.
 	polled time.Time
-	// attempts count for metrics.
+	// succeeded and failed count attempts for metrics.
 	succeeded, failed int
 	lastAttempt       time.Time
 }
@@ -52,10 +52,10 @@ func (k *known) closeImage() {
 	}
 }
 
-// digest returns the digest of the used content, "" for none.
+// digest returns the digest of the content in use; empty for none.
 func (k *known) digest() string { return digestOf(k.ref) }
 
-// digestOf is the digest of a reference, "" when it has none.
+// digestOf returns the digest of a reference, or "" if it has none.
 func digestOf(ref string) string {
 	named, err := reference.ParseNamed(ref)
 	if err != nil {
@@ -67,7 +67,8 @@ func digestOf(ref string) string {
 	return ""
 }
 
-// knownOf returns what is known of a catalog; of another one of the same name, nothing.
+// knownOf returns the known facts of a catalog. It drops those of an earlier catalog with the same
+// name.
 func (c *Controller) knownOf(catalog *clustercatalog.Catalog) *known {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +83,7 @@ func (c *Controller) knownOf(catalog *clustercatalog.Catalog) *known {
 	return k
 }
 
-// use makes a content the one that is served, all at once.
+// use switches atomically to new content.
 func (c *Controller) use(k *known, made *made, unpacked time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +93,7 @@ func (c *Controller) use(k *known, made *made, unpacked time.Time) {
 	k.ref, k.content, k.index, k.image, k.unpacked = made.ref, made.content, made.index, made.image, unpacked.Truncate(time.Second)
 }
 
-// succeed notes an attempt.
+// succeed records a successful attempt.
 func (c *Controller) succeed(k *known, generation int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +103,7 @@ func (c *Controller) succeed(k *known, generation int64) {
 	k.succeeded++
 }
 
-// fail notes an attempt.
+// fail records a failed attempt.
 func (c *Controller) fail(k *known, generation int64, err error, blocked bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,7 +120,7 @@ func (c *Controller) fail(k *known, generation int64, err error, blocked bool) {
 	}
 }
 
-// drop stops to serve what is in use.
+// drop stops serving the content in use.
 func (c *Controller) drop(k *known) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +138,7 @@ func (c *Controller) publish(catalog *clustercatalog.Catalog, k *known) {
 	c.toldOf(catalog.Name)
 }
 
-// toldOf notes that what is to be known of a catalog is in the inventory, or that nothing is.
+// toldOf records that the inventory is up to date for a catalog.
 func (c *Controller) toldOf(name string) {
 	c.mu.Lock()
 	complete := c.complete
@@ -169,9 +170,9 @@ func (c *Controller) forget(name string) error {
 // Tidy removes the content on disk that no catalog uses and no reader has open.
 func (c *Controller) Tidy() error { return c.collect() }
 
-// collect removes from disk what no catalog uses.
+// collect removes unused files from disk.
 func (c *Controller) collect() error {
-	// Two at a time would look into folders that the other one removes.
+	// Concurrent runs would read folders that the other run removes.
 	c.collecting.Lock()
 	defer c.collecting.Unlock()
 	c.mu.Lock()
@@ -185,7 +186,7 @@ func (c *Controller) collect() error {
 		digests = append(digests, digest)
 	}
 	c.mu.Unlock()
-	// Content on disk whose catalog had no pass since the start.
+	// Content on disk can belong to a catalog without a pass since the start.
 	for _, name := range c.Indexes.Catalogs() {
 		if current := c.Indexes.Current(name); current != nil {
 			digests = append(digests, current.Digest())

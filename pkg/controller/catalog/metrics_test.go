@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// Exposed metrics are those that the list has of catalogs, and no others.
+// TestCatalogue: the exposed metrics are exactly the listed metrics of catalogs.
 func TestCatalogue(t *testing.T) {
 	contents, err := content.Open(t.TempDir())
 	if err != nil {

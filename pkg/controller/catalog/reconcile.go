@@ -13,17 +13,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 )
 
-// reconcile brings one catalog up to date, and says when to look again; 0 is when something
-// changes.
+// reconcile reconciles one catalog. It returns the delay before the next pass; 0 waits for a
+// change.
 //
-//  1. The spec: nothing is done while that is not known.
-//  2. A catalog that is gone is forgotten, one that is being deleted or off is not served.
-//  3. The program that decides which image it is: this one, another replica, or catalogd.
-//  4. The content of that image, and the status.
+//  1. It reads the object, and does nothing while that is unknown.
+//  2. It forgets a deleted catalog, and does not serve one that is being deleted or switched off.
+//  3. It finds out who resolves the image: this replica, another replica, or catalogd.
+//  4. It makes the content of that image, and writes the status.
 func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration, error) {
 	object, err := c.find(name)
 	if err != nil {
-		return 0, nil //nolint:nilerr // the watch goes on, and tells when there is an answer
+		return 0, nil //nolint:nilerr // the watch continues, and reports the answer
 	}
 	if object == nil {
 		return 0, c.forget(name)
@@ -55,7 +55,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 	return again, c.writeStatus(ctx, object, catalog, k)
 }
 
-// soonest is the earlier of two times to wait, of which 0 is never.
+// soonest returns the earlier of two delays; 0 means never.
 func soonest(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -63,8 +63,8 @@ func soonest(a, b time.Duration) time.Duration {
 	return a
 }
 
-// release stops to serve a catalog that is being deleted. The finalizer of a catalogd that is
-// gone would keep it for ever.
+// release stops serving a catalog that is being deleted. It also removes the finalizer of a removed
+// catalogd, which would keep the catalog forever.
 func (c *Controller) release(ctx context.Context, object *unstructured.Unstructured, catalog *clustercatalog.Catalog, k *known, write bool) error {
 	c.drop(k)
 	if err := c.forget(catalog.Name); err != nil {
@@ -76,7 +76,7 @@ func (c *Controller) release(ctx context.Context, object *unstructured.Unstructu
 	return c.removeFinalizer(ctx, object)
 }
 
-// switchOff stops to serve a catalog.
+// switchOff stops serving a catalog.
 func (c *Controller) switchOff(ctx context.Context, object *unstructured.Unstructured, catalog *clustercatalog.Catalog, k *known, write bool) error {
 	c.endPull(catalog.Name)
 	c.drop(k)
@@ -93,7 +93,7 @@ func (c *Controller) switchOff(ctx context.Context, object *unstructured.Unstruc
 	return c.writeStatus(ctx, object, catalog, k)
 }
 
-// decide finds out which image a catalog is, and has it in use.
+// decide resolves the image of a catalog, and uses it.
 func (c *Controller) decide(ctx context.Context, catalog *clustercatalog.Catalog, k *known) time.Duration {
 	if k.ref == "" && k.generation == 0 {
 		c.resume(catalog, k)
@@ -105,7 +105,7 @@ func (c *Controller) decide(ctx context.Context, catalog *clustercatalog.Catalog
 		case ctx.Err() != nil:
 			return 0
 		case errors.Is(err, errOutdated):
-			return 0 // another attempt is on its way
+			return 0 // another attempt is scheduled
 		case err != nil:
 			c.fail(k, catalog.Generation, err, terminal(err, catalog.Ref()))
 			klog.FromContext(ctx).Error(err, "A catalog could not be pulled", "catalog", catalog.Name, "image", catalog.Ref(), "blocked", k.blocked, "inUse", k.ref)
@@ -118,7 +118,7 @@ func (c *Controller) decide(ctx context.Context, catalog *clustercatalog.Catalog
 	return c.nextLook(catalog, k)
 }
 
-// replace has another content in use, and lets go of the one before.
+// replace switches to new content, and releases the old one.
 func (c *Controller) replace(ctx context.Context, catalog *clustercatalog.Catalog, k *known, made *made, unpacked time.Time) {
 	before := k.ref
 	c.use(k, made, unpacked)
@@ -132,8 +132,8 @@ func (c *Controller) replace(ctx context.Context, catalog *clustercatalog.Catalo
 	}
 }
 
-// unpackedAt returns the time at which a content was unpacked from its image. Clients compare it to
-// detect changes: a new content always has a later time than the one before.
+// unpackedAt returns the time at which content was unpacked. Clients compare it to detect changes,
+// so new content always has a later time than the content before.
 func (c *Controller) unpackedAt(k *known, made *made) time.Time {
 	if k.digest() == digestOf(made.ref) && !k.unpacked.IsZero() {
 		return k.unpacked
@@ -145,7 +145,8 @@ func (c *Controller) unpackedAt(k *known, made *made) time.Time {
 	return now
 }
 
-// resume uses what the status names and is on disk: a restart needs no registry.
+// resume uses the content that the status names and that is on disk, so that a restart needs no
+// registry.
 func (c *Controller) resume(catalog *clustercatalog.Catalog, k *known) {
 	ref := catalog.Resolved()
 	if ref == "" {
@@ -167,7 +168,7 @@ func (c *Controller) resume(catalog *clustercatalog.Catalog, k *known) {
 	}
 }
 
-// due reports whether the image has to be asked for.
+// due reports whether the image must be resolved now.
 func (c *Controller) due(catalog *clustercatalog.Catalog, k *known) bool {
 	now := c.Clock.Now()
 	switch {
@@ -178,12 +179,12 @@ func (c *Controller) due(catalog *clustercatalog.Catalog, k *known) bool {
 	case k.err != nil:
 		return !now.Before(k.retry)
 	case k.content == nil:
-		return true // only the index was read, from a catalogd that is gone
+		return true // only the index was read, from a removed catalogd
 	}
 	return catalog.Poll() > 0 && !now.Before(k.polled.Add(catalog.Poll()))
 }
 
-// nextLook returns the wait before the next pass without an event.
+// nextLook returns the delay before the next pass, if no event arrives earlier.
 func (c *Controller) nextLook(catalog *clustercatalog.Catalog, k *known) time.Duration {
 	now := c.Clock.Now()
 	switch {
@@ -197,7 +198,7 @@ func (c *Controller) nextLook(catalog *clustercatalog.Catalog, k *known) time.Du
 	return 0
 }
 
-// follow uses what the status names: another replica decides.
+// follow uses the content that the status names, because another replica resolves it.
 func (c *Controller) follow(ctx context.Context, catalog *clustercatalog.Catalog, k *known) time.Duration {
 	ref := catalog.Resolved()
 	if ref == "" {
@@ -223,8 +224,8 @@ func (c *Controller) follow(ctx context.Context, catalog *clustercatalog.Catalog
 	return wait
 }
 
-// agree records that the content in use is that of the status. It takes the tried generation
-// over from the status, because this replica can become the leader.
+// agree records that the content in use is that of the status. It also copies the tried generation
+// from the status, because this replica can become the leader.
 func (c *Controller) agree(catalog *clustercatalog.Catalog, k *known) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,8 +254,8 @@ func (c *Controller) pullResolved(ctx context.Context, catalog *clustercatalog.C
 	return 0
 }
 
-// terminal reports whether trying again cannot help: the reference is none, or what a digest names
-// cannot be used. A tag can name another image tomorrow.
+// terminal reports whether a retry cannot help: the reference is invalid, or the content of a
+// digest is unusable. A tag can name another image later.
 func terminal(err error, ref string) bool {
 	if _, wrong := reference.ParseNamed(ref); wrong != nil {
 		return true

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// watchDefinition watches ClusterCatalogs for as long as the host has such a kind.
+// watchDefinition watches ClusterCatalogs while the host serves them.
 func (c *Controller) watchDefinition(ctx context.Context) {
 	objectwatch.WhileDefined(ctx, c.Definitions, clustercatalog.DefinitionName, func(defined bool) {
 		if defined {
@@ -33,7 +33,7 @@ func (c *Controller) watchCatalogs(ctx context.Context) {
 			if ctx.Err() == nil {
 				c.lookAgain()
 			}
-		}, Failed: func() {}}) // the kind is served some moments after its definition is there
+		}, Failed: func() {}}) // a kind is served only some time after its definition was created
 	c.mu.Lock()
 	c.watching = watching
 	c.mu.Unlock()
@@ -63,20 +63,20 @@ func (c *Controller) forgetAll(ctx context.Context) {
 type owner int
 
 const (
-	// nobodyKnows means that nothing is to be done yet.
+	// nobodyKnows means that the writer is unknown, so nothing is done yet.
 	nobodyKnows owner = iota
-	// weWrite means that this is the writer, if it leads.
+	// weWrite means that Penstock writes, on the leader.
 	weWrite
-	// catalogdWrites means that OLM's catalogd is there.
+	// catalogdWrites means that OLM's catalogd is running.
 	catalogdWrites
 )
 
-// whoWrites finds out who writes ClusterCatalogs, and how long that is sure; 0 means until
+// whoWrites returns the writer of ClusterCatalogs, and how long the answer is valid; 0 means until
 // the lease changes.
 //
-// A catalogd that restarts gives its lease back for a while, so that one without a holder is
-// no proof that it is gone: it is catalogd's until the lease is deleted, or somebody has said
-// that it is to be taken over. It is never taken from one who holds it.
+// A restarting catalogd gives up its lease for a while, so a lease without a holder does not prove
+// that catalogd was removed. Penstock writes only if the lease is deleted, or if TakeOver is set
+// and catalogd does not hold the lease.
 func (c *Controller) whoWrites() (owner, time.Duration) {
 	if !c.SeesLeases {
 		return catalogdWrites, 0
@@ -89,7 +89,7 @@ func (c *Controller) whoWrites() (owner, time.Duration) {
 	}
 	found, err := leases.List()
 	if err != nil {
-		return nobodyKnows, 0 // the watch goes on, and tells when there is an answer
+		return nobodyKnows, 0 // the watch continues, and reports the answer
 	}
 	var held time.Duration
 	for _, lease := range found {
@@ -112,8 +112,8 @@ func (c *Controller) whoWrites() (owner, time.Duration) {
 	return weWrite, 0
 }
 
-// lookAgainWhenOwnerChanged returns what is called when the lease has changed, which it does
-// whenever catalogd renews it.
+// lookAgainWhenOwnerChanged returns a callback for changes of the lease, which happen at each
+// renewal by catalogd. It enqueues all catalogs only if the writer changed.
 func (c *Controller) lookAgainWhenOwnerChanged() func() {
 	var mu sync.Mutex
 	last := nobodyKnows

@@ -15,12 +15,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
 )
 
-// writeStatus writes the status of a catalog if it changed. It writes nothing when the object has
-// changed meanwhile: the watch starts another pass.
+// writeStatus writes the status of a catalog if it changed. If the object has changed meanwhile, it
+// writes nothing, and the watch causes another pass.
 func (c *Controller) writeStatus(ctx context.Context, object *unstructured.Unstructured, catalog *clustercatalog.Catalog, k *known) error {
 	now, err := c.find(catalog.Name)
 	if err != nil || now == nil || now.GetUID() != object.GetUID() || now.GetGeneration() != object.GetGeneration() {
-		return nil //nolint:nilerr // the result is outdated; the watch asks for another pass
+		return nil //nolint:nilerr // the result is outdated; the watch causes another pass
 	}
 	if catalog, err = clustercatalog.From(now); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (c *Controller) writeStatus(ctx context.Context, object *unstructured.Unstr
 	return nil
 }
 
-// baseOf returns the address at which a catalog is served, "" if no server listens.
+// baseOf returns the URL of a catalog; empty if no server listens.
 func (c *Controller) baseOf(name string) string {
 	if c.Base == "" {
 		return ""
@@ -60,8 +60,8 @@ func (c *Controller) baseOf(name string) string {
 	return strings.TrimSuffix(c.Base, "/") + "/" + name
 }
 
-// writeLabel writes the label by which extensions select the catalog, as OLM's webhook does.
-// It returns the object as it is then, nil when it is gone.
+// writeLabel writes the label by which extensions select the catalog, as OLM's webhook does. It
+// returns the updated object, or nil if it was deleted.
 func (c *Controller) writeLabel(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if object.GetLabels()[clustercatalog.NameLabel] == object.GetName() {
 		return object, nil
@@ -69,7 +69,7 @@ func (c *Controller) writeLabel(ctx context.Context, object *unstructured.Unstru
 	return c.patch(ctx, object, map[string]any{"labels": map[string]string{clustercatalog.NameLabel: object.GetName()}})
 }
 
-// removeFinalizer lets a catalog go that a catalogd would have let go.
+// removeFinalizer removes the finalizer that catalogd would have removed.
 func (c *Controller) removeFinalizer(ctx context.Context, object *unstructured.Unstructured) error {
 	if !slices.Contains(object.GetFinalizers(), clustercatalog.CatalogdFinalizer) {
 		return nil
@@ -79,7 +79,7 @@ func (c *Controller) removeFinalizer(ctx context.Context, object *unstructured.U
 	return err
 }
 
-// patch changes the metadata of a catalog that has not changed meanwhile.
+// patch changes the metadata of a catalog, unless it has changed meanwhile.
 func (c *Controller) patch(ctx context.Context, object *unstructured.Unstructured, metadata map[string]any) (*unstructured.Unstructured, error) {
 	metadata["uid"], metadata["resourceVersion"] = object.GetUID(), object.GetResourceVersion()
 	content, err := json.Marshal(map[string]any{"metadata": metadata})

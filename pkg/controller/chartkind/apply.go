@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// applied is an object for server-side apply, of nothing but our own fields. With its uid,
-// another object of its name is not written, and none is made.
+// applied returns an object for server-side apply, with only Penstock's own fields. The uid
+// prevents a write to another object with the name, and a creation.
 func applied(object *unstructured.Unstructured, metadata, status map[string]any) ([]byte, error) {
 	head := map[string]any{"name": object.GetName(), "uid": object.GetUID()}
 	if object.GetNamespace() != "" {
@@ -41,7 +41,7 @@ func (a Account) of(kind chartkind.ResourceKind, object *unstructured.Unstructur
 	return a.Objects.Resource(kind.GVR())
 }
 
-// applyFinalizers sets Penstock's finalizers to the given ones, and keeps those of others.
+// applyFinalizers sets Penstock's finalizers, and keeps the finalizers of other managers.
 func applyFinalizers(ctx context.Context, account Account, kind chartkind.ResourceKind, object *unstructured.Unstructured, finalizers []string) error {
 	metadata := map[string]any{}
 	if len(finalizers) > 0 {
@@ -55,9 +55,8 @@ func applyFinalizers(ctx context.Context, account Account, kind chartkind.Resour
 	return err
 }
 
-// applyStatus writes the part of the status that is a manager's. The other one's is neither
-// read nor written, so neither loses what the other writes. It returns the resourceVersion of
-// what is stored then.
+// applyStatus writes a manager's part of the status. The managers own different fields, so neither
+// loses the values of the other. It returns the resourceVersion of the stored object.
 func (s *served) applyStatus(ctx context.Context, object *unstructured.Unstructured, manager string, fields map[string]any) (string, error) {
 	patch, err := applied(object, nil, fields)
 	if err != nil {
@@ -75,7 +74,7 @@ func (s *served) applyStatus(ctx context.Context, object *unstructured.Unstructu
 	return stored.GetResourceVersion(), nil
 }
 
-// conditionFields are conditions as they are written.
+// conditionFields returns conditions as fields for an apply.
 func conditionFields(conditions []metav1.Condition) []any {
 	out := make([]any, len(conditions))
 	for i, one := range conditions {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestApplied: a message of status is sent as the API server reads it.
+// TestApplied: the API server reads the same status message that was sent.
 func TestApplied(t *testing.T) {
 	object := &unstructured.Unstructured{}
 	object.SetName("a")

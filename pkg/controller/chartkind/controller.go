@@ -22,16 +22,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/signer"
 )
 
-// Managers of the fields that the two loops write.
+// Field managers of the two loops.
 const (
 	// FieldManager is the field manager of revisions and of the status of custom resources.
 	FieldManager = "penstock-chartkinds"
-	// StatusManager writes what changes without a revision.
+	// StatusManager owns the fields that change without a revision.
 	StatusManager = "penstock-chartkinds-status"
 )
 
-// kindWorkers, passWorkers and statusWorkers are how many ChartKinds and custom resources
-// are looked at at a time.
+// kindWorkers, passWorkers and statusWorkers are the numbers of ChartKinds and custom resources
+// that are reconciled in parallel.
 const kindWorkers, passWorkers, statusWorkers = 2, 4, 4
 
 // Packs reads the manifests of a revision.
@@ -41,52 +41,52 @@ type Packs interface {
 
 // Charts pulls charts.
 type Charts interface {
-	// Chart pulls a chart. An error of type
-	// *image.Refused will be the same next time, unless it is Unverified.
+	// Chart pulls a chart. An error of type *image.Refused is permanent, unless it is Unverified.
 	Chart(ctx context.Context, reference string) (*Pulled, error)
 }
 
-// Pulled is a chart that was pulled.
+// Pulled is a pulled chart.
 type Pulled struct {
 	Archive []byte
-	// Reference has the digest.
+	// Reference includes the digest.
 	Reference string
-	// Signed says what the policies about signatures verified, and is nil without one.
+	// Signed is the verification by the signature policies; nil without a policy.
 	Signed *signer.Record
 }
 
-// Account has the actions of a ServiceAccount in the host.
+// Account acts as a ServiceAccount in the host.
 type Account struct {
 	Objects  dynamic.Interface
 	Metadata metadata.Interface
 }
 
-// Options of a Controller; all but Releases are required.
+// Options of a Controller; all are required, except Releases.
 type Options struct {
-	// Kinds are for ChartKinds, and Metadata for CustomResourceDefinitions, in the name of this
+	// Kinds accesses ChartKinds. Metadata accesses CustomResourceDefinitions. Both act as this
 	// process.
 	Kinds    dynamic.Interface
 	Metadata metadata.Interface
-	// Workloads are for those of the cluster that is rolled out into, in the name of the engine.
+	// Workloads accesses workloads of the default target cluster, as the engine.
 	Workloads dynamic.Interface
-	// Releases removes the finalizer from custom resources that no ServiceAccount serves any more, in
-	// the name of the engine; nil, where the engine has no identity in the host, keeps it.
+	// Releases removes the finalizer from custom resources that no ServiceAccount serves any more,
+	// as the engine. If the engine has no identity in the host, Releases is nil and the finalizer
+	// stays.
 	Releases dynamic.Interface
-	// Account is for custom resources and inputs, in the name of a ServiceAccount.
+	// Account returns access to custom resources and inputs as a ServiceAccount.
 	Account func(chartkind.ServiceAccount) (Account, error)
-	// Store writes revisions in the name of ServiceAccounts, and none in that of this process.
+	// Store writes revisions as ServiceAccounts, never as this process.
 	maker.Store
 	Packs Packs
-	// Key verifies the stamps of authors.
+	// Key verifies the author stamps.
 	Key         author.Key
 	Rights      maker.Rights
 	Charts      Charts
 	Definitions maker.Definitions
-	// Capabilities are read each time that a chart is rendered.
+	// Capabilities reads the capabilities of a cluster for each rendering.
 	Capabilities maker.Capabilities
 	// Pool limits concurrent renderings.
 	Pool *rendering.Pool
-	// Program is the program that renders charts; empty is the running one.
+	// Program is the program that renders charts; empty means the running program.
 	Program string
 	Clock   clock.WithTicker
 }
@@ -98,11 +98,11 @@ type Controller struct {
 	workloads *workloads
 
 	mu sync.Mutex
-	// kinds is nil while the host has no ChartKinds, or that is not known.
+	// kinds is nil while the host does not serve ChartKinds, or this is unknown.
 	kinds cache.SharedIndexInformer
-	// running are the ChartKinds that are served, by name.
+	// running holds the served ChartKinds, by name.
 	running map[string]*served
-	// renders counts the renderings of the charts of ChartKinds, by name.
+	// renders counts the renderings of charts, by ChartKind.
 	renders map[string]int
 }
 
@@ -143,7 +143,7 @@ func (c *Controller) setKinds(informer cache.SharedIndexInformer) {
 	}
 }
 
-// watchKinds queues each ChartKind that is created, changed or deleted.
+// watchKinds enqueues each ChartKind that is created, changed or deleted.
 func (c *Controller) watchKinds(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Kinds, c.Kinds.Resource(chartkind.Resource), &unstructured.Unstructured{},
 		objectwatch.InformerOptions{Keep: ctrlcache.TransformStripManagedFields(), Failed: objectwatch.NotServedYet})
@@ -153,7 +153,7 @@ func (c *Controller) watchKinds(ctx context.Context) {
 			return
 		}
 		c.queue.Add(key)
-		// Another one of its kind waits for it, or has to.
+		// Another ChartKind of the same kind may have to take over, or to wait.
 		if changed, ok := objectwatch.Told[*unstructured.Unstructured](object); ok {
 			for _, other := range c.kindsOf(resourceOf(changed)) {
 				c.queue.Add(other.GetName())
@@ -173,7 +173,8 @@ func (c *Controller) watchKinds(ctx context.Context) {
 	}, informer)
 }
 
-// informer returns the informer of ChartKinds; nil while the host has none, or that is unknown.
+// informer returns the informer of ChartKinds, or nil while the host does not serve them, or this
+// is unknown.
 func (c *Controller) informer() cache.SharedIndexInformer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,18 +197,18 @@ func (c *Controller) servedBy(name string) *served {
 	return c.running[name]
 }
 
-// Counts are numbers of a ChartKind that is served.
+// Counts holds the numbers of a served ChartKind.
 type Counts struct {
 	// Name is the name of the ChartKind.
 	Name string
-	// States counts its custom resources by the reason of Progressing, which is empty before there
-	// is one.
+	// States counts its custom resources by the reason of Progressing; empty before that condition
+	// exists.
 	States map[string]int
-	// Renders is the number of times that its chart was rendered.
+	// Renders counts the renderings of its chart.
 	Renders int
 }
 
-// Counts returns the numbers of all ChartKinds that are served, from caches.
+// Counts returns the numbers of all served ChartKinds, from caches.
 func (c *Controller) Counts() []Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,7 +223,7 @@ func (c *Controller) Counts() []Counts {
 	return all
 }
 
-// countRender notes that a chart is rendered.
+// countRender counts a rendering of the chart.
 func (s *served) countRender() {
 	s.Controller.mu.Lock()
 	defer s.Controller.mu.Unlock()

@@ -28,16 +28,16 @@ import (
 	chartsource "github.com/penstock-project/penstock/pkg/source/chart"
 )
 
-// made is the result of a chart: objects, their changes, or why there are none.
+// made is the result of a rendering: objects and their changes, or the reason for none.
 type made struct {
 	rendered source.Rendered
 	diff     *olmv1alpha1.RevisionDiff
 	stopped  *maker.Outcome
 }
 
-// Decide implements maker.FrontEnd: revisions are made in the name of the ServiceAccount. With manual
-// approval, a person approves every one but the first. With Reviewed, every one but the first is
-// reviewed that has another chart, or that nobody asked for by a change of the custom resource.
+// Decide implements maker.FrontEnd. Revisions are created as the ServiceAccount. With Manual, a
+// user must approve every revision except the first. With Reviewed, a review covers every later
+// revision that has another chart, or that no change of the custom resource requested.
 func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	identity := maker.Identity{As: s.as(), Author: s.as()}
 	isFirst := !slices.ContainsFunc(s.Revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool { return one.DeletionTimestamp == nil })
@@ -56,9 +56,8 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	return identity, nil
 }
 
-// isAskedFor reports whether the custom resource was changed since the newest revision, and its
-// chart and its ChartKind were not: a change of those waits, no matter who edits the custom
-// resource.
+// isAskedFor reports whether the custom resource changed since the newest revision, while its chart
+// and ChartKind did not. A change of those waits, no matter who edits the custom resource.
 func (s *scope) isAskedFor() bool {
 	newest := s.Newest()
 	if newest == nil || newest.Annotations[chartkind.SettingsAnnotation] != s.settings() {
@@ -68,14 +67,14 @@ func (s *scope) isAskedFor() bool {
 	return err == nil && newest.Annotations[chartkind.UIDAnnotation] == string(s.object.GetUID()) && made < s.object.GetGeneration()
 }
 
-// settings is a digest of what the content depends on, without the custom resource and the objects that
-// its inputs name.
+// settings returns a digest of the inputs of the content, without the custom resource and the
+// objects that its inputs name.
 func (s *served) settings() string {
 	content, err := json.Marshal(chartkind.Spec{
 		Chart: chartkind.Chart{Ref: s.chart.Reference}, Namespace: s.spec.Namespace, Values: s.spec.Values, Overrides: s.spec.Overrides, GeneratedSecrets: s.spec.GeneratedSecrets, Inputs: s.spec.Inputs,
 	})
 	if err != nil {
-		return "" // the digest of the content says so
+		return "" // the digest of the content reports it
 	}
 	sum := sha256.Sum256(content)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -96,8 +95,8 @@ func (s *scope) compare(ctx context.Context, rendered source.Rendered) (*olmv1al
 	return s.Compare(ctx, revision)
 }
 
-// MayPropose implements maker.FrontEnd: a proposal is made in the name of the ServiceAccount, which
-// needs all rights for it.
+// MayPropose implements maker.FrontEnd. The proposal is created as the ServiceAccount, which needs
+// all rights for it.
 func (s *scope) MayPropose(context.Context, maker.Identity, source.Rendered) *maker.Outcome {
 	return nil
 }
@@ -107,8 +106,9 @@ func (s *scope) Propose(ctx context.Context, _ maker.Identity) *maker.Outcome {
 	return s.Proposed(ctx, s.digest, "")
 }
 
-// Render renders the objects in the background. The pass ends at once, and the result starts another
-// pass. The custom resources of a namespace share the capacity with those of other namespaces.
+// Render renders the objects in the background. The pass ends at once, and the result causes
+// another pass. The custom resources of a namespace share the capacity with those of other
+// namespaces.
 func (s *scope) Render(ctx context.Context, identity maker.Identity) (rendered source.Rendered, same bool, stopped *maker.Outcome) {
 	if newest := s.Newest(); newest != nil && maker.IsRollback(newest) {
 		if stopped := s.Hold(ctx, newest, 0); stopped != nil {
@@ -165,7 +165,7 @@ func (s *scope) renderNow(ctx context.Context, generated []chartsource.Generated
 	case errors.As(err, &unknown):
 		return rendered, retry(fmt.Errorf("rendering the chart: %w", err))
 	case errors.As(err, &version):
-		// No watch reports that the cluster was upgraded.
+		// No watch reports the upgrade of the cluster.
 		return rendered, irreconcilable("the chart cannot be rendered: %s", err).Later()
 	case err != nil:
 		return rendered, irreconcilable("the chart cannot be rendered: %s", err)
@@ -175,8 +175,8 @@ func (s *scope) renderNow(ctx context.Context, generated []chartsource.Generated
 	return rendered, nil
 }
 
-// generated are the Secrets that the chart generates, as the newest revision that has them has
-// them: what was generated once stays.
+// generated returns the Secrets that the chart generates, from the newest revision that has them:
+// generated values never change.
 func (s *scope) generated(ctx context.Context) ([]chartsource.GeneratedSecret, error) {
 	if len(s.spec.GeneratedSecrets) == 0 {
 		return nil, nil
@@ -206,12 +206,12 @@ func (s *scope) generated(ctx context.Context) ([]chartsource.GeneratedSecret, e
 	return out, nil
 }
 
-// Keep implements maker.Writer: a proposal of something else is not wanted any more.
+// Keep implements maker.Writer. It withdraws a proposal of other content.
 func (s *scope) Keep(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision, _ source.Rendered) *maker.Outcome {
 	if stopped := s.Withdraw(ctx, nil); stopped != nil {
 		return stopped
 	}
-	// A change of the ChartKind that changes nothing here waits for nobody.
+	// A change of the ChartKind without an effect here needs no approval.
 	if known := newest.Annotations[chartkind.SettingsAnnotation]; known != "" && known != s.settings() {
 		if stopped := s.Patch(ctx, nil, newest, map[string]any{"metadata": map[string]any{"annotations": map[string]any{chartkind.SettingsAnnotation: s.settings()}}}); stopped != nil {
 			return stopped
@@ -220,7 +220,7 @@ func (s *scope) Keep(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRe
 	return maker.Stop(maker.Current, "", "")
 }
 
-// Write makes the next revision, in the name of the ServiceAccount.
+// Write creates the next revision as the ServiceAccount.
 func (s *scope) Write(ctx context.Context, identity maker.Identity, made source.Rendered) *maker.Outcome {
 	_, outcome := s.Replace(ctx, identity, made.Phases, func(next *olmv1alpha1.ClusterExtensionRevision) { s.describe(next, made) })
 	return outcome
@@ -247,8 +247,8 @@ func (s *scope) describe(next *olmv1alpha1.ClusterExtensionRevision, made source
 	}
 }
 
-// leave deletes the revisions of a custom resource that is being deleted, and lets it go when
-// there is none left.
+// leave deletes the revisions of a deleted custom resource. When none is left, it removes the
+// finalizer.
 func (s *scope) leave(ctx context.Context) error {
 	if !slices.Contains(s.object.GetFinalizers(), chartkind.Finalizer) {
 		return nil
@@ -257,22 +257,22 @@ func (s *scope) leave(ctx context.Context) error {
 	var unreadable *bychain.UnreadableError
 	switch {
 	case errors.As(err, &unreadable):
-		return nil // its change is an event
+		return nil // its change causes an event
 	case err != nil:
 		return err
 	case left > 0:
-		return nil // their going is an event
+		return nil // their deletion causes an event
 	}
 	err = applyFinalizers(ctx, s.account, s.spec.Resource, s.object, nil)
 	if err == nil || apierrors.IsNotFound(err) {
-		s.again() // it may have gone because its definition does
+		s.again() // the custom resource may be deleted because its definition is
 		return nil
 	}
 	return err
 }
 
-// deleteRevisions deletes those that are ours, as whichever extension, and returns how many there
-// still are. The inputs of the name can have changed, or be gone.
+// deleteRevisions deletes the own revisions of all extensions of the custom resource, and returns
+// how many still exist. The inputs of the extension's name can have changed or been deleted.
 func (s *scope) deleteRevisions(ctx context.Context) (left int, err error) {
 	now, err := s.mapping.Extension(ctx, s.object)
 	if err != nil {
@@ -294,7 +294,7 @@ func (s *scope) deleteRevisions(ctx context.Context) (left int, err error) {
 	return left, nil
 }
 
-// deleteChain deletes the revisions of one extension that are ours.
+// deleteChain deletes the own revisions of one extension.
 func (s *scope) deleteChain(ctx context.Context) (left int, err error) {
 	revisions, err := maker.List(ctx, s.Live, s.Name)
 	if err != nil {

@@ -1,14 +1,16 @@
-// Package chartkind makes revisions for custom resources whose kind has a ChartKind. It makes
-// values from a custom resource, renders the chart, and creates the next revision in the name of
-// the ChartKind's ServiceAccount. Package chain rolls the revision out.
+// Package chartkind creates revisions for custom resources whose kind has a ChartKind. It makes
+// values from a custom resource, renders the chart, and creates the next revision as the
+// ChartKind's ServiceAccount. Package chain rolls the revision out.
 //
 // It runs on the leader. At rest it sends no request: it watches all its inputs. Two loops write
 // the status of custom resources by server-side apply. Each has its own fields and its own field
 // manager:
 //
-//   - The first loop makes revisions. It processes a custom resource when its generation, an
-//     annotation, an input or the chart has changed, or when its revision has succeeded or failed,
-//     and never because of its status.
+//   - The first loop creates revisions. It processes a custom resource when its generation, an
+//     annotation, an input or the chart has changed, or when its revision has succeeded or failed.
+//     A
+//     change of its status causes no pass.
 //   - The second loop writes Ready and Progressing. It processes a custom resource when it or one
-//     of its workloads has changed. It renders nothing, and makes no revision.
+//     of
+//     its workloads has changed. It renders nothing, and creates no revision.
 package chartkind

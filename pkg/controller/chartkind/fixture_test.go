@@ -47,7 +47,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// TestMain renders charts, too: the loop starts the program that runs for that.
+// TestMain also renders charts, because the controller starts the running program for that.
 func TestMain(m *testing.M) {
 	if template.IsProcess(os.Args) {
 		os.Exit(template.RunProcess(os.Args, os.Stdin, os.Stdout, os.Stderr))
@@ -60,9 +60,9 @@ var (
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// plane is a host and our API without a cluster.
+// plane is a host and Penstock's API, without a cluster.
 type plane struct {
-	// notes are those of every diff.
+	// notes are the notes of every diff.
 	notes []olmv1alpha1.DiffNote
 
 	*testing.T
@@ -70,14 +70,14 @@ type plane struct {
 	metadata *metadatafake.FakeMetadataClient
 	key      author.Key
 	archive  []byte
-	// signed are the records of charts by their references.
+	// signed holds the signature records of charts, by reference.
 	signed map[string]*signer.Record
 
-	// account is the client of a ServiceAccount, in place of host.
+	// account is the client of a ServiceAccount; it replaces host.
 	account dynamic.Interface
-	// stop ends the controller that runs.
+	// stop stops the running controller.
 	stop func()
-	// clock of the controller.
+	// clock is the clock of the controller.
 	clock clock.WithTicker
 
 	mu        sync.Mutex
@@ -86,12 +86,12 @@ type plane struct {
 	handlers  []cache.ResourceEventHandler
 	highest   int64
 	version   int
-	// made are revisions by who made them, writes those of a manager, and renders how often the
-	// API was looked at for a revision to be made.
+	// made lists revisions with their creators. writes counts the writes of a manager. renders
+	// counts the live reads before a creation.
 	made    []string
 	writes  map[string]int
 	renders int
-	// lacks are the names of users who cannot do anything.
+	// lacks holds the names of users without any right.
 	lacks map[string]bool
 	// forbidden is true if statuses cannot be written.
 	forbidden bool
@@ -117,7 +117,7 @@ func newPlane(t *testing.T) *plane {
 	return p
 }
 
-// chartOf is a chart with a Deployment.
+// chartOf returns a chart with a Deployment.
 func chartOf(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -143,7 +143,7 @@ func chartOf(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-// run runs a controller until the test ends, or what it returns is called.
+// run runs a controller until the test ends or stop is called.
 func (p *plane) run() (stop func()) {
 	c := New(Options{
 		Kinds: p.host, Metadata: p.metadata, Workloads: p.host, Releases: p.host, Packs: p,
@@ -165,7 +165,7 @@ func (p *plane) run() (stop func()) {
 	return stop
 }
 
-// objects is the host in the name of a ServiceAccount.
+// objects returns the client of the host for a ServiceAccount.
 func (p *plane) objects() dynamic.Interface {
 	if p.account != nil {
 		return p.account
@@ -173,7 +173,7 @@ func (p *plane) objects() dynamic.Interface {
 	return p.host
 }
 
-// apply is server-side apply, as far as it is used: each manager has fields of its own.
+// apply does server-side apply as far as needed: each manager has its own fields.
 func (p *plane) apply(action clienttesting.Action) (bool, runtime.Object, error) {
 	patch, ok := action.(clienttesting.PatchActionImpl)
 	if !ok || patch.GetPatchType() != types.ApplyPatchType {
@@ -226,7 +226,7 @@ func (p *plane) apply(action clienttesting.Action) (bool, runtime.Object, error)
 	return true, object, p.host.Tracker().Update(patch.GetResource(), object, patch.GetNamespace())
 }
 
-// AddEventHandler is that of the informer of revisions.
+// AddEventHandler implements the informer of revisions.
 func (p *plane) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -263,7 +263,7 @@ func (p *plane) Chart(_ context.Context, reference string) (*Pulled, error) {
 	return &Pulled{Archive: p.archive, Reference: reference + "@sha256:" + strings.Repeat("a", 64), Signed: p.signed[reference]}, nil
 }
 
-// Definition implements Definitions.
+// Capabilities implements Capabilities.
 func (p *plane) Capabilities(context.Context, string) (*template.Capabilities, error) {
 	return &template.Capabilities{Version: "v1.36.3", Major: "1", Minor: "36", APIVersions: []string{"v1"}}, nil
 }
@@ -283,7 +283,7 @@ func (p *plane) Definition(context.Context, string, string) (*apiextensionsv1.Cu
 	}}, nil
 }
 
-// reader reads revisions; it is asked live before one is made.
+// reader reads revisions; a live read happens before each creation.
 type reader struct {
 	*plane
 	live bool
@@ -309,7 +309,7 @@ func (r reader) List(_ context.Context, list client.ObjectList, options ...clien
 	return nil
 }
 
-// writer writes revisions in somebody's name, as our API does.
+// writer writes revisions as a user, like Penstock's API.
 type writer struct {
 	*plane
 	maker.Revisions
@@ -359,7 +359,7 @@ func (w writer) Delete(_ context.Context, name string, _ metav1.DeleteOptions) e
 	return nil
 }
 
-// put stores a revision, and tells of it.
+// put stores a revision, and calls the handlers.
 func (p *plane) put(r *olmv1alpha1.ClusterExtensionRevision) {
 	p.mu.Lock()
 	before := p.revisions[r.Name]
@@ -386,20 +386,20 @@ func (p *plane) change(name string, change func(*olmv1alpha1.ClusterExtensionRev
 	p.put(r)
 }
 
-// roll gives a condition to a revision.
+// roll sets a condition of a revision.
 func (p *plane) roll(name, kind, reason string) {
 	p.change(name, func(r *olmv1alpha1.ClusterExtensionRevision) {
 		r.Status.Conditions = []metav1.Condition{{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: "said"}}
 	})
 }
 
-// kind stores a ChartKind that alice has written.
+// kind stores a ChartKind as alice.
 func (p *plane) kind(change func(spec map[string]any)) {
 	p.Helper()
 	p.kindOf("lamp", time.Now(), change)
 }
 
-// kindOf stores a ChartKind of a name that alice has written at a time.
+// kindOf stores a ChartKind as alice, with a name and a time.
 func (p *plane) kindOf(name string, at time.Time, change func(spec map[string]any)) {
 	p.Helper()
 	spec := map[string]any{
@@ -436,8 +436,7 @@ func (p *plane) kindOf(name string, at time.Time, change func(spec map[string]an
 	}
 }
 
-// store stores an object of a namespace, changed from what there is, which is made when there is
-// none.
+// store changes an object in a namespace, and creates it if needed.
 func (p *plane) store(resource schema.GroupVersionResource, kind, name string, change func(*unstructured.Unstructured)) {
 	p.Helper()
 	p.mu.Lock()
@@ -464,7 +463,7 @@ func (p *plane) store(resource schema.GroupVersionResource, kind, name string, c
 	}
 }
 
-// stamp gives an object the next resourceVersion, as every write does. The lock is held.
+// stamp sets the next resourceVersion, as every write does. The caller holds the lock.
 func (p *plane) stamp(object *unstructured.Unstructured) {
 	p.version++
 	object.SetResourceVersion(fmt.Sprint(p.version))
@@ -491,7 +490,7 @@ func (p *plane) deployment(name, available string) {
 	})
 }
 
-// await returns a Lamp when it is as it should be, nil when it should be gone.
+// await returns a Lamp when the condition holds, or nil when it must be deleted.
 func (p *plane) await(name, what string, is func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	p.Helper()
 	var last *unstructured.Unstructured
@@ -505,7 +504,7 @@ func (p *plane) await(name, what string, is func(*unstructured.Unstructured) boo
 	return last
 }
 
-// until returns when something is so: the fakes have no watch of what they count.
+// until waits until a condition holds, by polling: the fakes have no watch of their counters.
 func (p *plane) until(what string, so func() bool, shown func() any) {
 	p.Helper()
 	deadline := time.NewTimer(30 * time.Second)
@@ -527,7 +526,7 @@ func (p *plane) until(what string, so func() bool, shown func() any) {
 	}
 }
 
-// says tells of a Lamp whose condition has a status and a reason.
+// says returns a check that a condition of a Lamp has a status and a reason.
 func says(kind, status, reason string) func(*unstructured.Unstructured) bool {
 	return func(object *unstructured.Unstructured) bool {
 		if object == nil {
@@ -548,7 +547,7 @@ func (p *plane) counts() (made int, writes map[string]int, renders int) {
 	return len(p.made), maps.Clone(p.writes), p.renders
 }
 
-// Propose is a comparison with the notes that a test says.
+// Propose returns a diff with the notes of the test.
 func (w writer) Propose(_ context.Context, _ string, _ *olmv1alpha1.ClusterExtensionRevision, _ metav1.CreateOptions) (*olmv1alpha1.RevisionDiff, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

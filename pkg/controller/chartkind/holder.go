@@ -10,9 +10,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// holderOf is the ChartKind that has the kind of another one: the custom resources of a kind are
-// installed with one chart. Of two, the one has it that was accepted, which its finalizer tells, or the
-// older one; names decide between those of one second.
+// holderOf returns another ChartKind that has the same kind, because a kind can have only one
+// chart. An accepted ChartKind wins, which its finalizer shows, and then the older one. Names
+// decide if both were created in one second.
 func (c *Controller) holderOf(object *unstructured.Unstructured, kind *chartkind.ChartKind) string {
 	rank := func(one *unstructured.Unstructured) []string {
 		accepted := "1"
@@ -29,7 +29,7 @@ func (c *Controller) holderOf(object *unstructured.Unstructured, kind *chartkind
 	return ""
 }
 
-// kindsOf are the ChartKinds of a resource, as plural.group, in whichever version.
+// kindsOf returns the ChartKinds of a resource, as plural.group, in any version.
 func (c *Controller) kindsOf(resource string) []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, object := range objectwatch.All[*unstructured.Unstructured](c.informer()) {
@@ -40,7 +40,7 @@ func (c *Controller) kindsOf(resource string) []*unstructured.Unstructured {
 	return all
 }
 
-// resourceOf is the resource that a ChartKind is of, as plural.group; empty when it cannot be read.
+// resourceOf returns the resource of a ChartKind, as plural.group; empty if it cannot be read.
 func resourceOf(object *unstructured.Unstructured) string {
 	kind, err := chartkind.From(object)
 	if err != nil {

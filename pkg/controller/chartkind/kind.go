@@ -49,15 +49,16 @@ func refuse(reason maker.Reason, format string, args ...any) *maker.Outcome {
 	return maker.Stop(reason, fmt.Sprintf(format, args...), "")
 }
 
-// reconcileKind serves one ChartKind, or ends that:
+// reconcileKind serves one ChartKind, or stops serving it:
 //
-//  1. The spec. Nothing is done while that is not known.
-//  2. One that is being deleted lets its custom resources go.
-//  3. Its author may impersonate its ServiceAccount, and no other ChartKind has its kind.
-//  4. Its CustomResourceDefinition is there, and has what is written into status.
-//  5. Its chart is there.
-//  6. The served state is that of this generation.
-//  7. The status.
+//  1. It reads the ChartKind, and does nothing while that is unknown.
+//  2. If the ChartKind is being deleted, it releases the custom resources.
+//  3. It checks that the author may impersonate the ServiceAccount, and that no other ChartKind has
+//     the kind.
+//  4. It checks that the CustomResourceDefinition exists, and has the needed status fields.
+//  5. It pulls the chart.
+//  6. It serves this generation.
+//  7. It writes the status.
 func (c *Controller) reconcileKind(ctx context.Context, name string) error {
 	object, known := objectwatch.Find[*unstructured.Unstructured](c.informer(), name)
 	if !known {
@@ -87,8 +88,8 @@ func (c *Controller) reconcileKind(ctx context.Context, name string) error {
 	return nil
 }
 
-// serve is steps 3 to 6. Serving goes on as before while a chart or a definition cannot
-// be read; nothing goes on in the name of a ServiceAccount that nobody may use.
+// serve does steps 3 to 6. While a chart or a definition cannot be read, the earlier generation
+// stays served. But nothing runs as a ServiceAccount that the author may not impersonate.
 func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) (pinned string, refused *maker.Outcome) {
 	if refused := c.mayServe(ctx, object, kind); refused != nil {
 		c.end(kind.Name)
@@ -138,9 +139,10 @@ func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructure
 	return pulled.Reference, nil
 }
 
-// lookAgain says why a ChartKind that is served is refused by the cluster now: its definition is
-// gone, or its ServiceAccount lacks a right. Nobody tells; requests fail. It does not go on when there
-// is another definition, or none: a watch of what is not there any more is told nothing for minutes.
+// lookAgain finds the reason why the cluster refuses requests for a served ChartKind: its
+// definition was deleted, or its ServiceAccount lacks a right. No event reports this; requests
+// fail. goesOn is false if the definition was deleted or replaced, because a watch of the old
+// definition gets no events for minutes.
 func (c *Controller) lookAgain(ctx context.Context, serving *served, kind *chartkind.ChartKind) (refused *maker.Outcome, goesOn bool) {
 	if !serving.refused.Load() {
 		return nil, true
@@ -159,8 +161,8 @@ func (c *Controller) lookAgain(ctx context.Context, serving *served, kind *chart
 	return nil, true
 }
 
-// mayServe says why nothing is done in the name of a ServiceAccount: admission is not the only
-// guard, and rights change.
+// mayServe returns the reason why Penstock must not act as a ServiceAccount, or nil. Admission
+// checks the same, but rights change later.
 func (c *Controller) mayServe(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) *maker.Outcome {
 	stamp, err := chartkind.Author().Verify(c.Key, object)
 	if err != nil {
@@ -177,7 +179,7 @@ func (c *Controller) mayServe(ctx context.Context, object *unstructured.Unstruct
 	return nil
 }
 
-// fits returns the CustomResourceDefinition, nil without one, and says why it cannot be used.
+// fits returns the CustomResourceDefinition, or nil, and the reason why it cannot be used.
 func (c *Controller) fits(ctx context.Context, kind *chartkind.ChartKind) (found *apiextensionsv1.CustomResourceDefinition, refused *maker.Outcome) {
 	resource := kind.Spec.Resource
 	name := resource.GVR().GroupResource().String()
@@ -209,7 +211,8 @@ func (c *Controller) fits(ctx context.Context, kind *chartkind.ChartKind) (found
 	return found, nil
 }
 
-// canServe says what a ServiceAccount lacks: watches that are refused are silent.
+// canServe returns the rights that a ServiceAccount lacks. Refused watches would otherwise fail
+// silently.
 func (c *Controller) canServe(ctx context.Context, account Account, kind *chartkind.ChartKind) *maker.Outcome {
 	resource := kind.Spec.Resource.GVR()
 	if _, err := account.Objects.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
@@ -234,7 +237,7 @@ func (c *Controller) canServe(ctx context.Context, account Account, kind *chartk
 	return nil
 }
 
-// hold keeps a ChartKind until its custom resources are let go.
+// hold adds the finalizer that keeps a ChartKind until its custom resources are released.
 func (c *Controller) hold(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) *maker.Outcome {
 	if slices.Contains(kind.Finalizers, chartkind.Finalizer) {
 		return nil
@@ -246,7 +249,7 @@ func (c *Controller) hold(ctx context.Context, object *unstructured.Unstructured
 	return nil
 }
 
-// setFinalizers writes those of a ChartKind, as it was read.
+// setFinalizers writes the finalizers of a ChartKind, with a precondition on its version.
 func (c *Controller) setFinalizers(ctx context.Context, object *unstructured.Unstructured, finalizers []string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": finalizers, "uid": object.GetUID(), "resourceVersion": object.GetResourceVersion()}})
 	if err != nil {
@@ -256,12 +259,12 @@ func (c *Controller) setFinalizers(ctx context.Context, object *unstructured.Uns
 	return err
 }
 
-// leaveAfter is the time for which a ChartKind that is being deleted waits for the rights of its
-// ServiceAccount. Then the engine releases its custom resources.
+// leaveAfter is the time for which a deleted ChartKind waits for the rights of its ServiceAccount.
+// Then the engine releases its custom resources.
 const leaveAfter = 2 * time.Minute
 
-// leave lets the custom resources of a ChartKind go. Installed objects stay, as a chain that
-// nobody makes revisions of.
+// leave releases the custom resources of a deleted ChartKind. Installed objects stay, in a chain
+// that gets no further revisions.
 func (c *Controller) leave(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) error {
 	if !slices.Contains(kind.Finalizers, chartkind.Finalizer) {
 		c.end(kind.Name)
@@ -294,9 +297,9 @@ func (c *Controller) leave(ctx context.Context, object *unstructured.Unstructure
 	return err
 }
 
-// release removes our finalizer from the custom resources of a kind whose ServiceAccount was refused:
-// the finalizer is ours, and nobody else could remove it with the rights that are left. Without the
-// engine the refusal stays.
+// release removes Penstock's finalizer from the custom resources of a kind, as the engine, after
+// the ServiceAccount was refused. No other user would remove this finalizer. Without the engine,
+// release returns the refusal.
 func (c *Controller) release(ctx context.Context, kind chartkind.ResourceKind, refused error) error {
 	if c.Releases == nil {
 		return refused
@@ -304,17 +307,17 @@ func (c *Controller) release(ctx context.Context, kind chartkind.ResourceKind, r
 	return letGo(ctx, Account{Objects: c.Releases}, kind)
 }
 
-// isRefused is true for an error that says that a ServiceAccount is gone, or lacks a right: a
-// token that there is no account for is a ServiceUnavailable.
+// isRefused reports whether an error means that a ServiceAccount does not exist, or lacks a right.
+// A token request for a missing account returns ServiceUnavailable.
 func isRefused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsServiceUnavailable(err)
 }
 
-// letGo removes our finalizer from all custom resources of a kind.
+// letGo removes Penstock's finalizer from all custom resources of a kind.
 func letGo(ctx context.Context, account Account, kind chartkind.ResourceKind) error {
 	all, err := account.Objects.Resource(kind.GVR()).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil // there is no such kind any more
+		return nil // the kind does not exist any more
 	}
 	if err != nil {
 		return err
@@ -331,7 +334,7 @@ func letGo(ctx context.Context, account Account, kind chartkind.ResourceKind) er
 	return nil
 }
 
-// writeKindStatus reports whether a ChartKind is served, when that is not what is said already.
+// writeKindStatus writes whether a ChartKind is served, if that changed.
 func (c *Controller) writeKindStatus(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind, pinned string, refused *maker.Outcome) error {
 	condition := metav1.Condition{Type: chartkind.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted,
 		Message: "custom resources of the kind are installed", ObservedGeneration: kind.Generation}
@@ -360,7 +363,7 @@ func (c *Controller) writeKindStatus(ctx context.Context, object *unstructured.U
 	return err
 }
 
-// begin serves a ChartKind until end. It is ended, too, when ctx ends.
+// begin serves a ChartKind until end is called or ctx ends.
 func (c *Controller) begin(ctx context.Context, s *served) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -391,7 +394,7 @@ func (c *Controller) begin(ctx context.Context, s *served) {
 	}
 }
 
-// end ends what serves a ChartKind.
+// end stops serving a ChartKind.
 func (c *Controller) end(name string) {
 	c.mu.Lock()
 	found := c.running[name]

@@ -18,17 +18,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/revision"
 )
 
-// expectation is the set of workloads that a revision expects. Revisions are immutable in this.
+// expectation is the set of workloads that a revision expects. It never changes for a revision.
 type expectation struct {
 	revision  string
 	workloads []report.Workload
 }
 
-// look tells of one custom resource what changes without a revision:
+// look updates the part of a custom resource's status that changes without a revision:
 //
-//  1. The custom resource.
-//  2. The workloads that its newest revision expects.
-//  3. Our part of the status, when it is not what is stored.
+//  1. It reads the custom resource.
+//  2. It reads the workloads that the newest revision expects.
+//  3. It writes this part of the status if it changed.
 func (s *served) look(ctx context.Context, key string) error {
 	object, known := objectwatch.Find[*unstructured.Unstructured](s.resources, key)
 	if !known || object == nil {
@@ -42,7 +42,7 @@ func (s *served) look(ctx context.Context, key string) error {
 		return nil
 	}
 	if err != nil {
-		// It is not known: an old answer would be a lie.
+		// The answer is unknown, and an old answer could be wrong.
 		workloads = report.Workloads{Unknown: err.Error()}
 	}
 	if err == nil && s.waitsForSettling(key, object, workloads) {
@@ -64,14 +64,13 @@ func (s *served) look(ctx context.Context, key string) error {
 	return nil
 }
 
-// told is the last written status, and the resourceVersion that it was stored with.
+// told is the last written status, with the resourceVersion of that write.
 type told struct {
 	resourceVersion string
 	conditions      []metav1.Condition
 }
 
-// isTold reports whether the same was written, and the cache has not seen it yet: it may have seen
-// what was written before that.
+// isTold reports whether the same status was written, and the cache has not seen that write yet.
 func (s *served) isTold(key string, object *unstructured.Unstructured, wanted []metav1.Condition) bool {
 	s.mu.Lock()
 	last, has := s.told[key]
@@ -89,12 +88,12 @@ func (s *served) noteTold(key, resourceVersion string, conditions []metav1.Condi
 	s.told[key] = told{resourceVersion, conditions}
 }
 
-// firstLook is the time after the beginning of a term before status says that workloads are
-// unknown.
+// firstLook is the time at the beginning of a term before status reports unknown workloads.
 const firstLook = 30 * time.Second
 
-// waitsForWorkloads puts a look off while the workloads are not known yet: of each custom resource
-// it would say so, and take it back a moment later. When they are known, all are looked at.
+// waitsForWorkloads delays a look while the workloads are unknown. Otherwise every custom resource
+// would report that, and correct it a moment later. When the workloads are known, all custom
+// resources are examined.
 func (s *served) waitsForWorkloads(key string) bool {
 	if s.workloads.isKnown() {
 		return false
@@ -107,12 +106,12 @@ func (s *served) waitsForWorkloads(key string) bool {
 	return true
 }
 
-// settle is the time in which a change of a workload may be unknown to its controller before status
-// says so.
+// settle is the time in which a workload's controller may not have observed a change, before status
+// reports it.
 const settle = 2 * time.Second
 
-// waitsForSettling puts a look off that would say of a custom resource that is ready that it is
-// not, for a change that its workload's controller is about to look at.
+// waitsForSettling delays a look that would turn a ready custom resource to not ready, only because
+// the workload's controller has not yet observed a change.
 func (s *served) waitsForSettling(key string, object *unstructured.Unstructured, workloads report.Workloads) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,12 +155,12 @@ func (s *served) workloadsOf(ctx context.Context, key string, object *unstructur
 	}}, nil
 }
 
-// installedAs is the extension that a custom resource is installed as, and its revisions. That is
-// not always what it would be called now.
+// installedAs returns the extension of an installed custom resource, with its revisions. Its name
+// can differ from the present name of a new installation.
 func (s *served) installedAs(ctx context.Context, object *unstructured.Unstructured) (chain string, revisions []olmv1alpha1.ClusterExtensionRevision, err error) {
 	chain, err = s.mapping.Extension(ctx, object)
 	if err != nil {
-		chain = "" // it is irreconcilable, and says so
+		chain = "" // status reports that it is irreconcilable
 	} else if chain, revisions, err = s.named(ctx, chain, object); err != nil {
 		return "", nil, err
 	}
@@ -176,8 +175,8 @@ func (s *served) installedAs(ctx context.Context, object *unstructured.Unstructu
 	return others[0], revisions, err
 }
 
-// named is the extension of a custom resource, and its revisions: of the name that new ones have, or
-// of the former one, when it was installed with that.
+// named returns the extension with a name and its revisions. If the custom resource was installed
+// with the former form of names, it returns that extension.
 func (s *served) named(ctx context.Context, name string, object *unstructured.Unstructured) (chain string, revisions []olmv1alpha1.ClusterExtensionRevision, err error) {
 	if revisions, err = maker.List(ctx, s.Reader, name); err != nil {
 		return "", nil, err
@@ -196,7 +195,7 @@ func (s *served) named(ctx context.Context, name string, object *unstructured.Un
 	return name, revisions, nil
 }
 
-// expectedOf are the workloads among the manifests of a revision.
+// expectedOf returns the workloads among the manifests of a revision.
 func (s *served) expectedOf(ctx context.Context, key string, newest *olmv1alpha1.ClusterExtensionRevision) ([]report.Workload, error) {
 	s.mu.Lock()
 	known := s.expected[key]

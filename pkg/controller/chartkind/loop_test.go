@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/signer"
 )
 
-// installed returns a plane with a Lamp that is installed.
+// installed returns a plane with an installed Lamp.
 func installed(t *testing.T, change func(spec map[string]any)) *plane {
 	p := newPlane(t)
 	p.kind(change)
@@ -54,8 +54,8 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// Neither loop wakes the other: a workload that flaps is told, with a write for each change, and
-// makes no pass, no rendering and no revision.
+// TestFlapping: the loops do not wake each other. A flapping workload causes one status write for
+// each change, and no pass, rendering or revision.
 func TestFlapping(t *testing.T) {
 	p := installed(t, nil)
 	made, before, renders := p.counts()
@@ -76,8 +76,8 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// Another leader finds what there is, and says nothing of what has not changed: not even for the
-// moment in which it does not know the workloads yet.
+// TestRestart: a new leader reads the present state, and writes no unchanged status, not even while
+// the workloads are unknown.
 func TestRestart(t *testing.T) {
 	p := installed(t, nil)
 	before := report.StatusOf(p.settled("hall"))
@@ -98,12 +98,12 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// An autoscaler changes the number of replicas, and the controller of the workload looks at it a
-// moment later: that is no change of what is told.
+// TestAutoscaler: an autoscaler changes the number of replicas, and the workload's controller
+// observes that a moment later. Status does not change.
 func TestAutoscaler(t *testing.T) {
 	p := installed(t, nil)
 	p.stop()
-	p.clock = clocktesting.NewFakeClock(time.Now()) // the moment lasts
+	p.clock = clocktesting.NewFakeClock(time.Now()) // the moment does not end
 	p.run()
 	_, before, _ := p.counts()
 	for i := range int64(10) {
@@ -115,7 +115,7 @@ func TestAutoscaler(t *testing.T) {
 			_ = unstructured.SetNestedField(object.Object, 2+i, "status", "observedGeneration")
 		})
 	}
-	p.lamp("other", 1) // its status comes after all of that was looked at, or beside it
+	p.lamp("other", 1) // its status is written after or during the other pass
 	p.await("other", "it is looked at", says(report.Deployed, "Unknown", report.ReasonReconciling))
 	found := p.settled("hall")
 	_, after, _ := p.counts()
@@ -129,7 +129,8 @@ func TestAutoscaler(t *testing.T) {
 	}
 }
 
-// A change of spec makes the next revision; one that cannot be is told, and repaired.
+// TestChange: a change of spec creates the next revision. An invalid spec is reported, and then
+// corrected.
 func TestChange(t *testing.T) {
 	p := installed(t, nil)
 	p.lamp("hall", 2)
@@ -151,7 +152,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// A revision records who signed the chart that it was made of.
+// TestVerified: a revision records who signed its chart.
 func TestVerified(t *testing.T) {
 	p := newPlane(t)
 	by := func(name string) *signer.Record { return &signer.Record{Rule: "default", Signers: []string{name}} }
@@ -187,7 +188,8 @@ func TestVerified(t *testing.T) {
 	}, func() any { return p.revisions["lamp-house-hall-2"] })
 }
 
-// A generation that comes while the one before is rolled out is not observed with it.
+// TestChangeMeanwhile: a generation that arrives during the rollout of the earlier one is not
+// observed with it.
 func TestChangeMeanwhile(t *testing.T) {
 	p := newPlane(t)
 	p.kind(nil)
@@ -226,8 +228,8 @@ func TestApproval(t *testing.T) {
 	p.settled("hall")
 }
 
-// TestDeclined: a proposal that somebody archives is declined. It is neither rolled out nor proposed
-// again, until something else is asked for.
+// TestDeclined: a proposal that a user archives is declined. It is neither rolled out nor proposed
+// again until the request changes.
 func TestDeclined(t *testing.T) {
 	p := installed(t, func(spec map[string]any) { spec["upgradeApproval"] = chartkind.ApprovalManual })
 	p.lamp("hall", 2)
@@ -248,7 +250,7 @@ func TestDeclined(t *testing.T) {
 	if p.made[2] != "system:serviceaccount:lights:operator Paused" {
 		t.Errorf("%v", p.made)
 	}
-	// Nothing that was installed takes the place of a proposal.
+	// Earlier installed content does not replace a proposal.
 	p.change("lamp-house-hall-1", func(r *olmv1alpha1.ClusterExtensionRevision) { r.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
 	p.lamp("hall", 4)
 	p.until("the fourth one waits", func() bool { return len(p.made) == 4 }, func() any { return p.made })
@@ -269,7 +271,7 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// Two custom resources that become the same extension do not share it.
+// TestTaken: two custom resources whose extensions would have one name do not share it.
 func TestTaken(t *testing.T) {
 	p := installed(t, func(spec map[string]any) { spec["extension"] = "'lamp-house-hall'" })
 	p.lamp("other", 1)
@@ -284,7 +286,7 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// Nothing is done in the name of a ServiceAccount that nobody may use.
+// TestDenied: Penstock does not act as a ServiceAccount that the author may not impersonate.
 func TestDenied(t *testing.T) {
 	for _, who := range []string{"alice", "system:serviceaccount:lights:operator"} {
 		p := newPlane(t)
@@ -302,8 +304,8 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// TestIsTold: while the cache is behind what was written last, the same is not written again, also
-// when it has come as far as the write before; what somebody wrote later is looked at.
+// TestIsTold: while the cache lacks the last write, the same status is not written again, even if
+// the cache has the write before. Later writes of other users are handled.
 func TestIsTold(t *testing.T) {
 	ready := func(status metav1.ConditionStatus) []metav1.Condition {
 		return []metav1.Condition{{Type: report.Ready, Status: status, Reason: report.ReasonWorkloadsReady}}

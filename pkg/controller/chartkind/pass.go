@@ -22,37 +22,36 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// scope is one pass over one custom resource. Its generation is that of the object as it was
-// when the pass began.
+// scope is one pass over one custom resource. It has the generation that was read at its beginning.
 type scope struct {
 	*served
 	maker.Chain
 	key    string
 	object *unstructured.Unstructured
-	// paused is true if the custom resource asks for no revisions.
+	// paused is true if the custom resource requests no revisions.
 	paused bool
 	// values are the values of the chart.
 	values map[string]any
-	// digest is that of what the newest revision should be made of.
+	// digest is the digest of the inputs for the newest revision.
 	digest string
-	// diff has the changes that the next revision would make, when it is reviewed.
+	// diff has the changes that the next revision would make, if it is reviewed.
 	diff *olmv1alpha1.RevisionDiff
 }
 
-// irreconcilable ends a pass until something changes: no revision can be made.
+// irreconcilable ends a pass until an input changes: no revision can be created.
 func irreconcilable(format string, args ...any) *maker.Outcome {
 	return maker.Stop("Irreconcilable", fmt.Sprintf(format, args...), "")
 }
 
 func retry(err error) *maker.Outcome { return maker.Retry(maker.Failed, err) }
 
-// pass brings one custom resource up to date:
+// pass reconciles one custom resource:
 //
-//  1. The custom resource. Nothing is done while it is not known.
-//  2. One that is being deleted takes its revisions with it.
-//  3. It is kept until they are gone.
-//  4. The next revision, or why there is none.
-//  5. Our part of the status.
+//  1. It reads the custom resource, and does nothing while that is unknown.
+//  2. If the custom resource is being deleted, it deletes the revisions.
+//  3. It adds the finalizer that keeps the custom resource until then.
+//  4. It creates the next revision, or finds the reason for none.
+//  5. It writes this loop's part of the status.
 func (s *served) pass(ctx context.Context, key string) error {
 	if !s.isKnown() {
 		return nil
@@ -71,29 +70,31 @@ func (s *served) pass(ctx context.Context, key string) error {
 			s.noteRefusal(err)
 			return fmt.Errorf("keeping %s until what is installed for it is gone: %w", p, err)
 		}
-		return nil // the watch brings it
+		return nil // the watch will report it
 	}
 	outcome := p.advance(ctx)
 	return outcome.End(ctx, p.String(), func() error {
 		if outcome.Reason == maker.Failed {
-			return nil // the next attempt says what there is to say
+			return nil // the next attempt writes the status
 		}
 		return p.writeStatus(ctx, p.came(outcome))
 	})
 }
 
-// chainOf is a chain of the ChartKind. Its ServiceAccount writes the revisions, proposals too.
+// chainOf returns a chain of the ChartKind. Its ServiceAccount writes the revisions and the
+// proposals.
 func (s *served) chainOf() maker.Chain {
 	return maker.Chain{Store: s.Store, Proposer: s.as(), Rules: maker.Rules{FieldManager: FieldManager, MadeOf: chartkind.MadeOfAnnotation, NeverApproved: neverApproved}}
 }
 
 func (s *scope) String() string { return s.spec.Resource.Kind + " " + s.key }
 
-// advance makes the next revision, or says why it does not:
+// advance creates the next revision, or returns the reason for none:
 //
-//  1. The extension that the custom resource is, and its revisions.
-//  2. The inputs of the newest revision: while they are equal, nothing is rendered.
-//  3. The next revision, or a proposal: package maker has the steps.
+//  1. It finds the extension of the custom resource, and its revisions.
+//  2. It compares the inputs with those of the newest revision. If they are equal, nothing is
+//     rendered.
+//  3. Package maker creates the next revision or a proposal.
 func (s *scope) advance(ctx context.Context) *maker.Outcome {
 	var err error
 	if s.Name, err = s.mapping.Extension(ctx, s.object); err != nil {
@@ -117,7 +118,7 @@ func (s *scope) advance(ctx context.Context) *maker.Outcome {
 	return maker.Make(ctx, &s.Chain, s.digest, false, s, s)
 }
 
-// findRevisions reads the revisions of the extension. Those of somebody else are not touched.
+// findRevisions reads the revisions of the extension. It stops if they have another owner.
 func (s *scope) findRevisions(ctx context.Context) *maker.Outcome {
 	name, revisions, err := s.named(ctx, s.Name, s.object)
 	if err != nil {
@@ -135,7 +136,7 @@ func (s *scope) findRevisions(ctx context.Context) *maker.Outcome {
 	}
 	switch {
 	case others && !ours:
-		// Whose it is is not said: that may be in a namespace of another tenant.
+		// The message does not name the owner, which may be in a namespace of another tenant.
 		return irreconcilable("extension %s has revisions of another owner: wait until they are gone, or let spec.extension of ChartKind %s make another name", s.Name, s.name)
 	case !ours:
 		if stopped := s.isElsewhere(ctx); stopped != nil {
@@ -148,8 +149,9 @@ func (s *scope) findRevisions(ctx context.Context) *maker.Outcome {
 	return nil
 }
 
-// isOurs reports whether a revision was made of a custom resource, or of one before it that had its
-// name: that is gone, and was not let finish, or has come back from a backup.
+// isOurs reports whether a revision was made from a custom resource, or from an earlier one with
+// the same name. The earlier one was removed without its finalizer, or this one was restored from a
+// backup.
 func (s *served) isOurs(one *olmv1alpha1.ClusterExtensionRevision, object *unstructured.Unstructured) bool {
 	if one.Annotations[chartkind.UIDAnnotation] == string(object.GetUID()) {
 		return true
@@ -158,13 +160,13 @@ func (s *served) isOurs(one *olmv1alpha1.ClusterExtensionRevision, object *unstr
 	return err == nil && one.Annotations[chartkind.ResourceAnnotation] == s.name+"/"+key
 }
 
-// isOf reports whether one of the revisions of a chain was made of a custom resource.
+// isOf reports whether any of the revisions was made from a custom resource.
 func (s *served) isOf(revisions []olmv1alpha1.ClusterExtensionRevision, object *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool { return s.isOurs(&one, object) })
 }
 
-// isElsewhere returns an outcome when the custom resource is already installed under another name. As
-// two extensions it would conflict with itself, and the first would never be removed.
+// isElsewhere returns an outcome if the custom resource is already installed under another name. A
+// second extension would conflict with the first, and the first would never be removed.
 func (s *scope) isElsewhere(ctx context.Context) *maker.Outcome {
 	others, err := s.elsewhere(ctx, s.object, s.Name)
 	if err != nil {
@@ -176,8 +178,8 @@ func (s *scope) isElsewhere(ctx context.Context) *maker.Outcome {
 	return irreconcilable("it is installed as extension %s, but its extension would be %s now: restore the fields that spec.extension of ChartKind %s reads, or delete the custom resource and create it again", others[0], s.Name, s.name)
 }
 
-// elsewhere are the extensions that a custom resource is installed as, but one. They are read from
-// the revisions themselves: those say of whom they are, whatever names are made of now.
+// elsewhere returns the extensions of an installed custom resource, except one. It reads them from
+// the revisions, which record their custom resource, so that changes of the names do not matter.
 func (s *served) elsewhere(ctx context.Context, object *unstructured.Unstructured, but string) ([]string, error) {
 	var all olmv1alpha1.ClusterExtensionRevisionList
 	if err := s.Reader.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
@@ -194,13 +196,13 @@ func (s *served) elsewhere(ctx context.Context, object *unstructured.Unstructure
 	return slices.Compact(found), nil
 }
 
-// as is the ServiceAccount, as kube-apiserver authenticates it.
+// as returns the ServiceAccount as kube-apiserver authenticates it.
 func (s *served) as() user.Info {
 	return serviceaccount.UserInfo(s.spec.ServiceAccount.Namespace, s.spec.ServiceAccount.Name, "")
 }
 
-// remember notes of which custom resource the extension is. Earlier changes of its workloads, before
-// the extension was known, caused no pass.
+// remember records the custom resource of the extension. Earlier changes of its workloads caused no
+// look, because the extension was unknown.
 func (s *scope) remember() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,8 +227,8 @@ func (s *served) forget(key string) {
 	}
 }
 
-// neverApproved is true for a revision that was made Paused, and of which nothing was ever rolled
-// out: it waits, or a person has archived it, which declines it. Each step changes its spec.
+// neverApproved reports whether a revision was created Paused and was never rolled out: it waits,
+// or a user declined it by archiving it. Each step changes its generation.
 func neverApproved(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	switch {
 	case revision.Annotations[chartkind.MadeOfAnnotation] == "":
@@ -238,7 +240,7 @@ func neverApproved(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 		!slices.ContainsFunc(revision.Status.Phases, func(phase olmv1alpha1.PhaseStatus) bool { return phase.StartedAt != nil })
 }
 
-// failureOf returns the reason why a rollout does not continue; empty when it continues or has
+// failureOf returns the reason why a rollout does not continue; empty if it continues or has
 // succeeded.
 func failureOf(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	if maker.HasSucceeded(revision) {
@@ -276,7 +278,7 @@ func (s *scope) came(outcome *maker.Outcome) report.Pass {
 	return p
 }
 
-// writeStatus writes our part of the status when it is not what is stored.
+// writeStatus writes this loop's part of the status if it changed.
 func (s *scope) writeStatus(ctx context.Context, p report.Pass) error {
 	stored := report.StatusOf(s.object)
 	next := report.Reconciled(p, stored, metav1.NewTime(s.Clock.Now()))

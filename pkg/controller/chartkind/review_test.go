@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 )
 
-// TestIsAskedFor: an edit of the custom resource releases its own change, and no change of its
+// TestIsAskedFor: an edit of the custom resource releases only its own change, and no change of its
 // ChartKind.
 func TestIsAskedFor(t *testing.T) {
 	spec := chartkind.Spec{Chart: chartkind.Chart{Ref: "r.example/lamp:1"}, Values: []chartkind.Value{{To: "size", From: "spec.size"}}, Overrides: map[string]any{"a": "b"}}

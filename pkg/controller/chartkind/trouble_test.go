@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// accepted tells of a ChartKind whose condition Accepted has a status and a reason.
+// accepted waits until the condition Accepted of a ChartKind has a status and a reason.
 func (p *plane) accepted(name, status string, reason maker.Reason) {
 	p.Helper()
 	p.until(name+" is "+string(reason), func() bool {
@@ -37,8 +37,8 @@ func (p *plane) accepted(name, status string, reason maker.Reason) {
 	})
 }
 
-// Two ChartKinds of a kind would both install each custom resource, and write its status in turn:
-// the older one does, and when it goes, the other one takes over what there is.
+// TestKindTaken: two ChartKinds of one kind would both install each custom resource. Only the older
+// one does. When it is deleted, the other takes over the existing installations.
 func TestKindTaken(t *testing.T) {
 	p := newPlane(t)
 	p.kindOf("b-first", time.Now().Add(-time.Hour), nil)
@@ -63,7 +63,8 @@ func TestKindTaken(t *testing.T) {
 	p.accepted("a-second", "True", reasonAccepted)
 }
 
-// Of two of one second, the one that was accepted keeps the kind, for other leaders too.
+// TestKindKept: of two ChartKinds from one second, the accepted one keeps the kind, also after a
+// change of the leader.
 func TestKindKept(t *testing.T) {
 	p, at := newPlane(t), time.Now()
 	p.kindOf("b-first", at, nil)
@@ -79,7 +80,7 @@ func TestKindKept(t *testing.T) {
 	p.accepted("a-second", "False", reasonTaken)
 }
 
-// renamed has a name of its extension that the user who labels a Lamp decides.
+// renamed makes the name of the extension depend on a label of the Lamp.
 func renamed(spec map[string]any) {
 	spec["extension"] = "'lamp-house-' + object.metadata.labels.room"
 }
@@ -93,7 +94,7 @@ func (p *plane) label(name, room string) {
 	})
 }
 
-// installedAs returns a plane with a Lamp that is installed as an extension of another name.
+// installedAs returns a plane with a Lamp that is installed under another extension name.
 func installedAs(t *testing.T) *plane {
 	p := newPlane(t)
 	p.kind(renamed)
@@ -107,8 +108,8 @@ func installedAs(t *testing.T) *plane {
 	return p
 }
 
-// An extension that was installed when names had no digest keeps its name, also after a restart: no
-// revision is made of the other name.
+// TestFormerName: an extension that was installed when names had no digest keeps its name, also
+// after a restart. No revision with the new name is created.
 func TestFormerName(t *testing.T) {
 	p := installed(t, nil)
 	p.stop()
@@ -130,8 +131,9 @@ func TestFormerName(t *testing.T) {
 	}, func() any { return slices.Collect(maps.Keys(p.revisions)) })
 }
 
-// A custom resource whose extension would have another name is not installed a second time: that
-// would leave the first one behind. Status of the existing one goes on.
+// TestRenamed: a custom resource whose extension would have a new name is not installed a second
+// time, which would leave the first installation behind. The status of the existing installation is
+// still updated.
 func TestRenamed(t *testing.T) {
 	p := installedAs(t)
 	for _, restarted := range []bool{false, true} {
@@ -157,8 +159,8 @@ func TestRenamed(t *testing.T) {
 	}
 }
 
-// A custom resource takes what was installed with it, also when the name cannot be told any more,
-// or is another one.
+// TestDeletionOfRenamed: the deletion of a custom resource deletes its installation, even if the
+// name is unknown or has changed.
 func TestDeletionOfRenamed(t *testing.T) {
 	for _, room := range []string{"", "kitchen"} {
 		p := installedAs(t)
@@ -176,8 +178,8 @@ func TestDeletionOfRenamed(t *testing.T) {
 	}
 }
 
-// A change of the spec together with our own condition comes as one event when the watch
-// was away: it is no less a reason for a pass.
+// TestTogether: after a gap of the watch, a change of spec and Penstock's own condition can arrive
+// in one event. It still causes a pass.
 func TestTogether(t *testing.T) {
 	p := installed(t, nil)
 	p.store(lamps, "Lamp", "hall", func(object *unstructured.Unstructured) {
@@ -196,8 +198,8 @@ func TestTogether(t *testing.T) {
 	p.settled("hall")
 }
 
-// A custom resource that was taken away by force, or comes back from a backup, has another uid, and
-// finds what is installed: nobody else can have its name.
+// TestComesBack: a custom resource that was deleted by force or restored from a backup has a new
+// uid. It finds the existing installation, because no other object can have its name.
 func TestComesBack(t *testing.T) {
 	p := installed(t, nil)
 	p.mu.Lock()
@@ -226,8 +228,8 @@ func TestComesBack(t *testing.T) {
 	}
 }
 
-// The ChartKind tells which rights a ServiceAccount has lost, and goes on when it has them
-// again.
+// TestRightsLost: the ChartKind names the rights that a ServiceAccount has lost, and continues when
+// it has them again.
 func TestRightsLost(t *testing.T) {
 	p := installed(t, nil)
 	lose := func(lost bool) {
@@ -244,8 +246,8 @@ func TestRightsLost(t *testing.T) {
 	p.await("hall", "it is told again", says(report.Ready, "False", report.ReasonWorkloadsNotReady))
 }
 
-// A chart is given whole numbers as such, however large: a template would print a million as 1e+06
-// otherwise, and what it is written for would not take it.
+// TestWholeNumbers: a chart gets large integers as integers. Otherwise a template would print a
+// million as 1e+06, which consumers would refuse.
 func TestWholeNumbers(t *testing.T) {
 	p := newPlane(t)
 	p.kind(nil)
@@ -261,8 +263,8 @@ func TestWholeNumbers(t *testing.T) {
 	}
 }
 
-// A ChartKind whose ServiceAccount is gone says that nobody serves its kind, names the account, and
-// can be deleted: the engine releases its custom resources then.
+// TestAccountGone: a ChartKind whose ServiceAccount was deleted reports that, with the name of the
+// account. It can be deleted, because the engine releases its custom resources.
 func TestAccountGone(t *testing.T) {
 	for name, since := range map[string]time.Duration{"served": 0, "just deleted": time.Second, "deleted": leaveAfter + time.Minute} {
 		t.Run(name, func(t *testing.T) {

@@ -28,8 +28,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// served is a ChartKind that is served: its custom resources are watched in the name of its
-// ServiceAccount.
+// served is a served ChartKind. Its custom resources are watched as its ServiceAccount.
 type served struct {
 	*Controller
 	name       string
@@ -43,32 +42,32 @@ type served struct {
 	// definition is the uid of the CustomResourceDefinition.
 	definition types.UID
 	stop       func()
-	// refused is true if the cluster has refused a request, and the reason is not yet known.
+	// refused is true if the cluster has refused a request, and the reason is not known yet.
 	refused atomic.Bool
-	// begun is the time since which it is served.
+	// begun is the time since when it is served.
 	begun time.Time
 
-	// passes are the custom resources of which a revision is to be made, and looks those whose
-	// Ready and Progressing are to be told, as namespace/name.
+	// passes holds the custom resources that need a pass. looks holds those whose Ready and
+	// Progressing must be updated. Keys are namespace/name.
 	passes, looks maker.Queue
-	// jobs render.
+	// jobs run renderings.
 	jobs      *rendering.Jobs[made]
 	resources cache.SharedIndexInformer
-	// inputs are the informers of kinds of inputs, by the name of the input.
+	// inputs holds the informers of input kinds, by the name of the input.
 	inputs map[string]cache.SharedIndexInformer
 
 	mu sync.Mutex
-	// expected are the workloads of revisions, by the key of the custom resource.
+	// expected holds the workloads of revisions, by the key of the custom resource.
 	expected map[string]expectation
-	// chains are the custom resources by the chain of their revisions.
+	// chains maps the chain of revisions to the custom resource.
 	chains map[string]string
-	// settling is since when looks are put off, by the key of the custom resource.
+	// settling holds the time since when looks are delayed, by the key of the custom resource.
 	settling map[string]time.Time
 	// told has the last written status, by the key of the custom resource.
 	told map[string]told
 }
 
-// prepare makes the informers, which send no request before they run.
+// prepare creates the informers. They send no request before they run.
 func (s *served) prepare() {
 	s.expected, s.chains, s.inputs = map[string]expectation{}, map[string]string{}, map[string]cache.SharedIndexInformer{}
 	s.settling, s.told = map[string]time.Time{}, map[string]told{}
@@ -83,7 +82,7 @@ func (s *served) prepare() {
 	}
 }
 
-// watchFailed is called when a list or a watch has failed.
+// watchFailed handles the failure of a list or watch.
 func (s *served) watchFailed(ctx context.Context, reflector *cache.Reflector, err error) {
 	if ctx.Err() != nil {
 		return
@@ -92,7 +91,7 @@ func (s *served) watchFailed(ctx context.Context, reflector *cache.Reflector, er
 	cache.DefaultWatchErrorHandler(ctx, reflector, err)
 }
 
-// noteRefusal queues the ChartKind when the cluster refuses its kind, its ServiceAccount, or the
+// noteRefusal enqueues the ChartKind if the cluster refuses its kind, its ServiceAccount, or the
 // rights of that account.
 func (s *served) noteRefusal(err error) {
 	if apierrors.IsNotFound(err) || isRefused(err) {
@@ -100,14 +99,14 @@ func (s *served) noteRefusal(err error) {
 	}
 }
 
-// again queues the ChartKind.
+// again enqueues the ChartKind.
 func (s *served) again() {
 	if !s.refused.Swap(true) {
 		s.queue.Add(s.name)
 	}
 }
 
-// onlyIdentity keeps of an object what counts of an input.
+// onlyIdentity keeps the fields of an input that count.
 func onlyIdentity(object any) (any, error) {
 	found, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -136,7 +135,7 @@ func (s *served) watch(ctx context.Context) {
 			},
 		})
 	}
-	// A pass before all are known would find nothing out, and be the last one.
+	// Earlier passes would find nothing, and no event would repeat them.
 	objectwatch.Follow(ctx, func() {
 		for _, key := range s.resources.GetStore().ListKeys() {
 			s.passes.Add(key)
@@ -152,7 +151,7 @@ func versionOf(object any) string {
 	return ""
 }
 
-// isKnown reports whether all that a pass reads is known.
+// isKnown reports whether all inputs of a pass are known.
 func (s *served) isKnown() bool {
 	for _, informer := range s.inputs {
 		if !informer.HasSynced() {
@@ -162,9 +161,9 @@ func (s *served) isKnown() bool {
 	return s.resources.HasSynced()
 }
 
-// changed asks for a pass over a custom resource when anything but its status has changed, and
-// has its volatile status looked at whatever has changed: also what we write ourselves may come
-// together with what somebody else has written.
+// changed enqueues a pass over a custom resource if anything except its status has changed. It
+// enqueues a look after any change: one event may combine Penstock's own write with the write of
+// another user.
 func (s *served) changed(ctx context.Context, before, now any) {
 	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(now)
 	if err != nil || ctx.Err() != nil {
@@ -176,8 +175,8 @@ func (s *served) changed(ctx context.Context, before, now any) {
 	}
 }
 
-// sameButStatus reports whether an object has the same uid, spec and metadata as before. Fields
-// that every write changes do not count.
+// sameButStatus reports whether an object has the same uid, spec and metadata as before. It ignores
+// fields that every write changes.
 func sameButStatus(before, now any) bool {
 	was, ok := before.(*unstructured.Unstructured)
 	is, also := now.(*unstructured.Unstructured)
@@ -206,7 +205,7 @@ func withoutStatus(object *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// inputChanged queues the custom resources that use an object as an input.
+// inputChanged enqueues the custom resources that use an object as an input.
 func (s *served) inputChanged(ctx context.Context, input chartkind.Input, object any) {
 	found, ok := objectwatch.Told[metav1.Object](object)
 	if !ok || ctx.Err() != nil || !s.isKnown() {
@@ -229,7 +228,7 @@ func (s *served) inputChanged(ctx context.Context, input chartkind.Input, object
 	}
 }
 
-// known are the inputs of a custom resource.
+// known returns the inputs of a custom resource.
 func (s *served) known(resource *unstructured.Unstructured) mapping.Inputs {
 	inputs := mapping.Inputs{}
 	for _, input := range s.spec.Inputs {
@@ -252,7 +251,7 @@ func (s *served) known(resource *unstructured.Unstructured) mapping.Inputs {
 	return inputs
 }
 
-// namesIn are the names of objects in a namespace, sorted.
+// namesIn returns the names of objects in a namespace, sorted.
 func namesIn(informer cache.SharedIndexInformer, namespace string) []any {
 	var names []string
 	all, _ := informer.GetIndexer().ByIndex(cache.NamespaceIndex, namespace) // the index exists
@@ -269,7 +268,7 @@ func namesIn(informer cache.SharedIndexInformer, namespace string) []any {
 	return out
 }
 
-// findMetadata finds an object in a namespace, or one that is in none.
+// findMetadata finds an object in a namespace, or a cluster-scoped object.
 func findMetadata(informer cache.SharedIndexInformer, namespace, name string) *metav1.PartialObjectMetadata {
 	for _, key := range []string{namespace + "/" + name, name} {
 		if found, _ := objectwatch.Find[*metav1.PartialObjectMetadata](informer, key); found != nil && found.DeletionTimestamp == nil {
@@ -287,8 +286,8 @@ func (s *served) namespaceOf(resource *unstructured.Unstructured) string {
 	return resource.GetNamespace()
 }
 
-// watchRevisions asks for passes over the custom resources of revisions that come, go, or have
-// something new to say of what came of them.
+// watchRevisions enqueues the custom resources of revisions that are created, deleted, or have a
+// new result.
 func (c *Controller) watchRevisions() error {
 	wake := func(object any) (*served, string) {
 		revision, ok := objectwatch.Told[*olmv1alpha1.ClusterExtensionRevision](object)
@@ -297,7 +296,7 @@ func (c *Controller) watchRevisions() error {
 		}
 		name, key, found := strings.Cut(revision.Annotations[chartkind.ResourceAnnotation], "/")
 		if !found {
-			return c.byChain(revision.Labels[olmv1alpha1.ChainLabel]) // a rollback, or somebody else's
+			return c.byChain(revision.Labels[olmv1alpha1.ChainLabel]) // a rollback, or a revision of another owner
 		}
 		return c.servedBy(name), strings.TrimPrefix(key, "/")
 	}
@@ -310,7 +309,7 @@ func (c *Controller) watchRevisions() error {
 	_, err := c.Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: both, DeleteFunc: both, UpdateFunc: func(before, now any) {
 		was, ok := before.(*olmv1alpha1.ClusterExtensionRevision)
 		is, also := now.(*olmv1alpha1.ClusterExtensionRevision)
-		// That objects of it are available or not is for the looks alone.
+		// The availability of its objects concerns only the looks.
 		if !ok || !also || revisionStateOf(was) != revisionStateOf(is) {
 			both(now)
 		}
@@ -337,7 +336,7 @@ func revisionStateOf(revision *olmv1alpha1.ClusterExtensionRevision) revisionSta
 	}
 }
 
-// byChain finds the custom resource that a chain is of.
+// byChain returns the custom resource of a chain.
 func (c *Controller) byChain(chain string) (*served, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -352,8 +351,8 @@ func (c *Controller) byChain(chain string) (*served, string) {
 	return nil, ""
 }
 
-// lookByChain has the status of the custom resource looked at that a workload is of; that of
-// all when chain is empty.
+// lookByChain enqueues a look at the custom resource of a workload's chain. An empty chain means
+// all custom resources.
 func (c *Controller) lookByChain(chain string) {
 	if chain == "" {
 		c.mu.Lock()

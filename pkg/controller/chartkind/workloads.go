@@ -30,12 +30,13 @@ func workloadKinds() map[string]string {
 
 func isWorkload(kind string) bool { return workloadKinds()[kind] != "" }
 
-// workloads are the workloads of all extensions, reduced to the fields that determine availability.
+// workloads watches the workloads of all extensions, reduced to the fields that determine
+// availability.
 type workloads struct {
 	client dynamic.Interface
-	// changed is told the chain of a workload.
+	// changed is called with the chain of a changed workload.
 	changed func(chain string)
-	// begun is closed when somebody needs them.
+	// begun is closed when a ChartKind needs the workloads.
 	begun  chan struct{}
 	once   sync.Once
 	byKind map[string]cache.SharedIndexInformer
@@ -74,17 +75,17 @@ func (l labelled) Watch(ctx context.Context, options metav1.ListOptions) (watch.
 	return l.ResourceInterface.Watch(ctx, options)
 }
 
-// begin has them watched from now on.
+// begin starts the watches.
 func (w *workloads) begin() { w.once.Do(func() { close(w.begun) }) }
 
-// run watches them, once somebody needs them, until ctx ends.
+// run watches the workloads from begin until ctx ends.
 func (w *workloads) run(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 		return
 	case <-w.begun:
 	}
-	// That a workload is missing brings no event, and who looked before knew nothing.
+	// A missing workload causes no event, and earlier looks did not know the workloads.
 	objectwatch.Follow(ctx, func() { w.changed("") }, slices.Collect(maps.Values(w.byKind))...)
 }
 
@@ -97,8 +98,8 @@ func (w *workloads) isKnown() bool {
 	return true
 }
 
-// find returns a workload of a chain, nil when there is none. One with the label of another
-// chain is another's.
+// find returns a workload of a chain, or nil. It ignores a workload with the label of another
+// chain.
 func (w *workloads) find(chain string, one report.Workload) *unstructured.Unstructured {
 	object, _ := objectwatch.Find[*unstructured.Unstructured](w.byKind[one.Kind], one.Namespace+"/"+one.Name)
 	if object == nil || object.GetLabels()[olmv1alpha1.ChainLabel] != chain {
@@ -143,8 +144,8 @@ func essentials(object any) (any, error) {
 	return out, nil
 }
 
-// sameEssentials reports whether a workload is as before: what an autoscaler counts, and
-// annotations, are no reason for a look.
+// sameEssentials reports whether the essentials of a workload are unchanged. Counters of an
+// autoscaler and annotations cause no look.
 func sameEssentials(before, now any) bool {
 	was, ok := before.(*unstructured.Unstructured)
 	is, also := now.(*unstructured.Unstructured)

@@ -21,28 +21,28 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// Revisions writes revisions in the name of one identity; the generated client does.
+// Revisions writes revisions as one identity. The generated client implements it.
 type Revisions interface {
 	Create(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, options metav1.CreateOptions) (*olmv1alpha1.ClusterExtensionRevision, error)
 	Patch(ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (*olmv1alpha1.ClusterExtensionRevision, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
-	// Propose compares a revision that is not stored with what is rolled out.
+	// Propose compares a revision that is not stored with the rolled out content.
 	Propose(ctx context.Context, name string, revision *olmv1alpha1.ClusterExtensionRevision, options metav1.CreateOptions) (*olmv1alpha1.RevisionDiff, error)
 }
 
-// Heads reads the memories of chains.
+// Heads reads the heads of chains.
 type Heads interface {
 	Get(ctx context.Context, name string) (head chain.Head, found bool, err error)
 }
 
-// Definitions reads CustomResourceDefinitions of the cluster that a target names, of the default
-// one when it is empty. It returns nil for a definition that does not exist.
+// Definitions reads CustomResourceDefinitions of a target cluster; an empty target means the
+// default one. It returns nil for a definition that does not exist.
 type Definitions interface {
 	Definition(ctx context.Context, target, name string) (*apiextensionsv1.CustomResourceDefinition, error)
 }
 
-// Capabilities reads what charts see of the cluster that a target names, of the default one when
-// it is empty.
+// Capabilities reads the cluster capabilities that charts see, of a target cluster; an empty target
+// means the default one.
 type Capabilities interface {
 	Capabilities(ctx context.Context, target string) (*template.Capabilities, error)
 }
@@ -58,22 +58,22 @@ type Store struct {
 	Informer interface {
 		AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 	}
-	// Reader reads revisions from the informer; Live reads past it.
+	// Reader reads revisions from the informer; Live reads from the API.
 	Reader, Live client.Reader
 	Heads        Heads
-	// As writes in the name of a user, and Own in that of this process.
+	// As returns a writer that impersonates a user. Own writes as this process.
 	As  func(user.Info) (Revisions, error)
 	Own Revisions
 }
 
 // Rules configure the revisions that a front end creates.
 type Rules struct {
-	// FieldManager writes the revisions.
+	// FieldManager is the field manager of the revisions.
 	FieldManager string
-	// MadeOf is the annotation that has the digest of what a revision was made of, and Stamp,
-	// where there is one, that of the stamp that decided it.
+	// MadeOf is the annotation with the digest of a revision's inputs. Stamp is the annotation with
+	// the stamp that decided it; empty for none.
 	MadeOf, Stamp string
-	// NeverApproved is true for a revision that was proposed, and of which nothing was ever rolled out.
+	// NeverApproved reports whether a proposed revision was never rolled out.
 	NeverApproved func(*olmv1alpha1.ClusterExtensionRevision) bool
 }
 
@@ -82,9 +82,9 @@ type Chain struct {
 	Store
 	Rules
 	Name string
-	// Proposer makes and withdraws proposals; nil is this process.
+	// Proposer creates and withdraws proposals; nil means this process.
 	Proposer user.Info
-	// Revisions are the revisions of the chain, newest first.
+	// Revisions holds the revisions of the chain, newest first.
 	Revisions []olmv1alpha1.ClusterExtensionRevision
 }
 
@@ -105,7 +105,7 @@ func Unread(err error) *Outcome {
 	return Retry(Failed, err)
 }
 
-// Newest returns the newest revision that is, or was, to be rolled out; nil without any. Proposals and
+// Newest returns the newest revision that is or was meant to be rolled out, or nil. Proposals and
 // archived revisions do not count.
 func (c *Chain) Newest() *olmv1alpha1.ClusterExtensionRevision {
 	for i := range c.Revisions {
@@ -137,8 +137,8 @@ func (c *Chain) isProposal(revision *olmv1alpha1.ClusterExtensionRevision) bool 
 	return c.NeverApproved(revision) && revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused && revision.DeletionTimestamp == nil
 }
 
-// Hold returns the outcome when a rollback prevents the next revision; nil when none does. The hold
-// ends when it is released, or when the generation exceeds that of the rollback.
+// Hold returns an outcome if a rollback prevents the next revision, or nil. The hold ends when it
+// is released, or when the generation exceeds that of the rollback.
 func (c *Chain) Hold(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision, generation int64) *Outcome {
 	head, found, err := c.Heads.Get(ctx, c.Name)
 	if err != nil {
@@ -151,9 +151,9 @@ func (c *Chain) Hold(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRe
 	return Stop(Held, held(c.Name, olm.RevisionName(c.Name, hold.Revision), hold.OwnerGeneration), "")
 }
 
-// holdBy is the hold of a rollback, nil when there is none. The record of the rollback is
-// written a moment before its hold counts, and until then the head has that of an older one, if
-// any. A rollback that was never written holds nothing.
+// holdBy returns the hold of a rollback, or nil. The revision of the rollback is written a moment
+// before its hold is confirmed; until then the head has it as pending, beside the hold of an older
+// rollback. A rollback that was never written holds nothing.
 func holdBy(head chain.Head, rollback *olmv1alpha1.ClusterExtensionRevision) *chain.Hold {
 	if pending := head.PendingHold; pending != nil && pending.UID == rollback.UID {
 		return pending
@@ -170,12 +170,12 @@ func held(chain, name string, generation int64) string {
 	return fmt.Sprintf("%s is a rollback: no revision is made until the generation is above %d, or until the hold is released: change the spec, or %s", name, generation, release)
 }
 
-// HasSucceeded is true for a revision that was rolled out.
+// HasSucceeded reports whether a revision was rolled out.
 func HasSucceeded(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded)
 }
 
-// IsRollback is true for a revision that brings back the content of another one.
+// IsRollback reports whether a revision restores the content of an earlier one.
 func IsRollback(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return revision.Annotations[olmv1alpha1.RollbackOfAnnotation] != ""
 }

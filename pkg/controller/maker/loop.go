@@ -17,7 +17,7 @@ const (
 	retryMax   = 5 * time.Minute
 )
 
-// Queue has the names of objects that need a pass.
+// Queue holds the names of objects that need a pass.
 type Queue = workqueue.TypedRateLimitingInterface[string]
 
 // NewQueue returns an empty queue.
@@ -26,13 +26,13 @@ func NewQueue(clock clock.WithTicker) Queue {
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryFirst, retryMax), workqueue.TypedRateLimitingQueueConfig[string]{Clock: clock})
 }
 
-// Work does passes until the queue is shut down. It logs a complaint about passes that fail.
+// Work runs passes until the queue is shut down. It logs complaint for passes that fail.
 func Work(ctx context.Context, queue Queue, pass func(context.Context, string) error, complaint string) {
 	for Next(ctx, queue, pass, complaint) {
 	}
 }
 
-// Next does one pass, and returns false when the queue is shut down.
+// Next runs one pass, and returns false if the queue is shut down.
 func Next(ctx context.Context, queue Queue, pass func(context.Context, string) error, complaint string) bool {
 	key, shutdown := queue.Get()
 	if shutdown {
@@ -43,7 +43,7 @@ func Next(ctx context.Context, queue Queue, pass func(context.Context, string) e
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, ErrRendering):
-		// That nothing has failed yet ends no back-off.
+		// A pass without a failure does not reset the back-off.
 	case errors.Is(err, ErrAgain), apierrors.IsConflict(err):
 		queue.AddRateLimited(key)
 	case err != nil:

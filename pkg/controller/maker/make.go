@@ -9,24 +9,23 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Identity is in whose name the next revision is made, and whether a person has to approve it.
+// Identity tells as which user the next revision is created, and whether a user must approve it.
 type Identity struct {
-	// As is nil for a proposal whose approver acts in their own name, and for nothing else.
+	// As is the impersonated user. It is nil only for a proposal whose approver acts as themselves.
 	As user.Info
-	// Author wrote the object that asks for the revision.
+	// Author wrote the object that requests the revision.
 	Author user.Info
-	// Stamp names the stamp of the object, no matter who acts.
+	// Stamp names the stamp of the object, for any identity.
 	Stamp string
 	// Approval is the reason why a user must approve the revision; empty when none must.
 	Approval string
-	// Review has the notes of the diff that need the approval of a person; nil when no review is
-	// asked for.
+	// Review has the notes of the diff that need approval; nil if no review is requested.
 	Review *Review
-	// held are the reasons of the notes that hold what was reviewed.
+	// held lists the reasons of the notes that hold the reviewed content.
 	held string
 }
 
-// Who returns the user whose rights the content needs: the author of a proposal.
+// Who returns the user whose rights the content needs: for a proposal, the author.
 func (i Identity) Who() user.Info {
 	if i.As != nil {
 		return i.As
@@ -36,31 +35,31 @@ func (i Identity) Who() user.Info {
 
 // FrontEnd gives access to the object that requests revisions. C is its rendered content.
 type FrontEnd[C any] interface {
-	// Decide is the policy: in whose name the next revision is made, whether a person has to
-	// approve it, and why none is made now.
+	// Decide is the policy. It returns the identity of the next revision, which includes the need
+	// for approval, or the reason why none may be created now.
 	Decide(ctx context.Context) (Identity, *Outcome)
-	// Render makes the content and judges it. Same is true when the newest revision has it.
+	// Render renders and checks the content. same is true if the newest revision has it.
 	Render(ctx context.Context, identity Identity) (content C, same bool, stopped *Outcome)
-	// Diff compares content with what is rolled out, as its reviewer would see it. It is nil for
-	// content that needs no review: nothing but what somebody asked for.
+	// Diff compares content with the rolled out content, as its reviewer would see it. It returns
+	// nil for content that needs no review, because a user requested all of it.
 	Diff(ctx context.Context, identity Identity, content C) (*olmv1alpha1.RevisionDiff, *Outcome)
-	// MayPropose says why content that is held must not be proposed.
+	// MayPropose returns the reason why held content must not be proposed, or nil.
 	MayPropose(ctx context.Context, identity Identity, content C) *Outcome
 }
 
-// Writer brings content into the cluster.
+// Writer writes content.
 type Writer[C any] interface {
-	// Keep brings the newest revision up to date, which has the desired content. The content is
-	// the zero value when nothing was rendered.
+	// Keep updates the newest revision, which has the desired content. content is the zero value if
+	// nothing was rendered.
 	Keep(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision, content C) *Outcome
-	// Propose says why no proposal is made: there is one already, or there must be none.
+	// Propose returns the reason why no proposal is created: it exists already, or is not allowed.
 	Propose(ctx context.Context, identity Identity) *Outcome
-	// Write makes the next revision.
+	// Write creates the next revision.
 	Write(ctx context.Context, identity Identity, content C) *Outcome
 }
 
-// Make brings a chain to content with a digest. Rewrite has it written once more although the newest
-// revision is made of the same. The comment of the package has the steps.
+// Make creates the next revision of a chain, with the content of a digest. rewrite makes it create
+// a revision even if the newest one has the same content. The comment of the package has the steps.
 func Make[C any](ctx context.Context, chain *Chain, digest string, rewrite bool, front FrontEnd[C], writer Writer[C]) *Outcome {
 	newest := chain.Newest()
 	if newest != nil && newest.Annotations[chain.MadeOf] == digest && !rewrite {
@@ -115,8 +114,8 @@ func Make[C any](ctx context.Context, chain *Chain, digest string, rewrite bool,
 	return writer.Write(ctx, identity, content)
 }
 
-// Proposed says that a digest is proposed already, and withdraws the other proposals. A proposal
-// that a person declined counts until the stamp is another one. It is nil when there is none.
+// Proposed returns an outcome if a digest is proposed already, and withdraws the other proposals. A
+// declined proposal counts until the stamp changes. It returns nil if there is no such proposal.
 func (c *Chain) Proposed(ctx context.Context, digest, stamp string) *Outcome {
 	for i := range c.Revisions {
 		one := &c.Revisions[i]

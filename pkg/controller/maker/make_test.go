@@ -13,16 +13,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// front notes which steps Make takes, and answers them.
+// front records the steps of Make, and answers them.
 type front struct {
 	steps    []string
 	approval string
 	same     bool
-	// nobody is true for a policy that names no identity.
+	// nobody is true for a policy that returns no identity.
 	nobody bool
 	// stops is the step that ends the pass.
 	stops string
-	// review asks for a review of what has these notes.
+	// review requests a review with these notes.
 	review bool
 	diff   *olmv1alpha1.RevisionDiff
 	wrote  Identity
@@ -70,7 +70,7 @@ func (f *front) Write(_ context.Context, identity Identity, content string) *Out
 	return Stop(Awaited, "", "")
 }
 
-// revision is one of a chain, made of a digest.
+// revision returns a revision of a chain, made from a digest.
 func revision(name, digest string, state olmv1alpha1.LifecycleState) olmv1alpha1.ClusterExtensionRevision {
 	return olmv1alpha1.ClusterExtensionRevision{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"made-of": digest}},
@@ -84,7 +84,7 @@ func chainOf(newestFirst ...olmv1alpha1.ClusterExtensionRevision) *Chain {
 	}}}
 }
 
-// TestMake: each step comes only after the steps before it let the pass go on.
+// TestMake: each step runs only after all earlier steps have let the pass continue.
 func TestMake(t *testing.T) {
 	const active, archived = olmv1alpha1.LifecycleStateActive, olmv1alpha1.LifecycleStateArchived
 	for name, tc := range map[string]struct {
@@ -126,8 +126,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestMakeKeepsReasons: a version that a review held keeps its reasons for as long as reviews are
-// asked for, also when somebody has to approve it for another reason.
+// TestMakeKeepsReasons: a version that a review held keeps its reasons while reviews are requested,
+// also if approval is needed for another reason.
 func TestMakeKeepsReasons(t *testing.T) {
 	for reviewed, want := range map[bool]string{
 		true: "", false: `{"metadata":{"annotations":{"penstock.dev/held-by":null,"penstock.dev/held-under":null,"penstock.dev/lifecycle-reason":"by hand"},"resourceVersion":"","uid":""}}`,
@@ -145,7 +145,7 @@ func TestMakeKeepsReasons(t *testing.T) {
 	}
 }
 
-// TestNewest: proposals do not count, and below an archived revision nothing is the newest.
+// TestNewest: proposals do not count, and no revision below an archived one is the newest.
 func TestNewest(t *testing.T) {
 	const active, paused, archived = olmv1alpha1.LifecycleStateActive, olmv1alpha1.LifecycleStatePaused, olmv1alpha1.LifecycleStateArchived
 	proposed := func(name string, state olmv1alpha1.LifecycleState) olmv1alpha1.ClusterExtensionRevision {

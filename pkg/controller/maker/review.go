@@ -15,20 +15,20 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// mostNotes bounds the notes that the reason of a proposal has in words, and longestNote each of
-// them, in bytes.
+// maxNotes bounds the notes in the reason of a proposal. longestNote bounds the text of each note,
+// in bytes.
 const (
 	maxNotes    = 3
 	longestNote = 240
 )
 
-// Review has the notes of a diff that need the approval of a person.
+// Review has the notes of a diff that need the approval of a user.
 type Review struct {
-	// On are the notes that hold.
+	// On lists the notes that hold.
 	On note.HoldOn
 	// Because names the setting that requires a review.
 	Because string
-	// under tells this review from those by another list, or against another revision.
+	// under identifies the list of notes and the compared revision of this review.
 	under string
 }
 
@@ -42,8 +42,8 @@ func (c *Chain) NewReview(on note.HoldOn, because string) *Review {
 	return &Review{On: on, Because: because, under: hex.EncodeToString(sum[:16])}
 }
 
-// heldAlready says that a digest is proposed, or was declined, after this review held it. Other
-// proposals of it are reviewed anew: somebody may have changed the list.
+// heldAlready returns an outcome if a digest is proposed or declined, and this review held it.
+// Other proposals of the digest are reviewed again, because the list may have changed.
 func (c *Chain) heldAlready(ctx context.Context, digest string, identity Identity) *Outcome {
 	if !slices.ContainsFunc(c.Revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool {
 		return c.NeverApproved(&one) && one.Annotations[c.MadeOf] == digest && one.Annotations[olmv1alpha1.HeldUnderAnnotation] == identity.Review.under
@@ -53,8 +53,9 @@ func (c *Chain) heldAlready(ctx context.Context, digest string, identity Identit
 	return c.Proposed(ctx, digest, identity.Stamp)
 }
 
-// heldAnew records in what is proposed of a digest, or was declined, why it is held now: somebody has
-// changed the list, or the policy. The reasons of a declined proposal stay.
+// heldAnew records the present reason of a hold in the proposal of a digest, or in its declined
+// proposal, because the list or the policy may have changed. A declined proposal keeps its earlier
+// reasons.
 func (c *Chain) heldAnew(ctx context.Context, digest string, identity Identity) *Outcome {
 	annotations := map[string]any{olmv1alpha1.HeldByAnnotation: nil, olmv1alpha1.HeldUnderAnnotation: nil}
 	under := ""
@@ -75,7 +76,7 @@ func (c *Chain) heldAnew(ctx context.Context, digest string, identity Identity) 
 		case under == "" || one.Annotations[c.Stamp] != identity.Stamp:
 			continue
 		}
-		// A conflict: somebody may have approved it.
+		// A conflict means that a user may have approved it.
 		if stopped := c.Patch(ctx, nil, one, map[string]any{"metadata": map[string]any{"resourceVersion": one.ResourceVersion, "annotations": change}}); stopped != nil {
 			return stopped
 		}
@@ -83,8 +84,8 @@ func (c *Chain) heldAnew(ctx context.Context, digest string, identity Identity) 
 	return nil
 }
 
-// reviewed is an identity after its review. A held change is proposed, and the person who approves it
-// acts in their own name.
+// reviewed returns the identity after its review. A held change becomes a proposal, and its
+// approver acts as themselves.
 func (i Identity) reviewed(diff *olmv1alpha1.RevisionDiff) Identity {
 	reasons, lines := i.Review.holds(diff)
 	if len(reasons) == 0 {
@@ -95,8 +96,8 @@ func (i Identity) reviewed(diff *olmv1alpha1.RevisionDiff) Identity {
 	return i
 }
 
-// holds are the reasons of the notes that hold a diff, each once, and the notes in words. A diff
-// that does not show all holds by itself: what is left out may be anything.
+// holds returns the distinct reasons of the notes that hold a diff, and the notes as text. An
+// incomplete diff always holds, because the omitted part is unknown.
 func (r *Review) holds(diff *olmv1alpha1.RevisionDiff) (reasons, lines []string) {
 	if diff == nil {
 		return nil, nil
@@ -126,8 +127,8 @@ func (r *Review) holds(diff *olmv1alpha1.RevisionDiff) (reasons, lines []string)
 	return reasons, lines
 }
 
-// Compare returns the changes of the next revision of the chain. It shows them as a reviewer of the
-// proposal sees them, regardless of the rights of the identity.
+// Compare returns the changes of the next revision of the chain, as a reviewer of the proposal sees
+// them, independent of the rights of the identity.
 func (c *Chain) Compare(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) (*olmv1alpha1.RevisionDiff, *Outcome) {
 	revision.Spec.LifecycleState = olmv1alpha1.LifecycleStatePaused
 	diff, err := c.Own.Propose(ctx, revision.Name, revision, metav1.CreateOptions{FieldManager: c.FieldManager})
@@ -137,7 +138,8 @@ func (c *Chain) Compare(ctx context.Context, revision *olmv1alpha1.ClusterExtens
 	if slices.ContainsFunc(c.Revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool {
 		return one.Name == diff.From && c.NeverApproved(&one)
 	}) {
-		// Nobody has seen what that changes: against it, a newer proposal would change nothing.
+		// The diff is against an unapproved proposal. No user has reviewed that proposal, so an
+		// equal newer one would show no change.
 		diff.Truncated = &olmv1alpha1.DiffTruncation{Objects: 1}
 	}
 	return diff, nil

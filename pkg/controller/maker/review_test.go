@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// noted is a diff with notes, as SEVERITY/REASON.
+// noted returns a diff with notes, given as SEVERITY/REASON.
 func noted(notes ...string) *olmv1alpha1.RevisionDiff {
 	diff := &olmv1alpha1.RevisionDiff{}
 	for _, one := range notes {
@@ -66,8 +66,8 @@ func TestHoldsDiff(t *testing.T) {
 	}
 }
 
-// TestHoldsAll: an upgrade comes by itself only when none of its notes holds, and a longer list
-// holds no less.
+// TestHoldsAll: an upgrade is automatic only if none of its notes holds, and a longer list holds at
+// least as much.
 func TestHoldsAll(t *testing.T) {
 	reasons, severities := note.Reasons(), note.Severities()
 	if err := quick.Check(func(notes []uint16, list uint32, more uint8) bool {
@@ -99,8 +99,8 @@ func TestHoldsAll(t *testing.T) {
 	}
 }
 
-// TestHeldAlready: a held version is not rendered again, before the list or the rolled out revision
-// is another.
+// TestHeldAlready: a held version is not rendered again until the list or the rolled out revision
+// changes.
 func TestHeldAlready(t *testing.T) {
 	const active, paused = olmv1alpha1.LifecycleStateActive, olmv1alpha1.LifecycleStatePaused
 	installed, waits := revision("lamp-1", "before", active), revision("lamp-2", "now", paused)
@@ -129,7 +129,8 @@ func TestHeldAlready(t *testing.T) {
 	}
 }
 
-// TestHeldAnew: a proposal says why it is held now, and what was declined is not compared again.
+// TestHeldAnew: a proposal shows the present reason of its hold. A declined proposal is not
+// compared again.
 func TestHeldAnew(t *testing.T) {
 	const active, paused, archived = olmv1alpha1.LifecycleStateActive, olmv1alpha1.LifecycleStatePaused, olmv1alpha1.LifecycleStateArchived
 	under := (&Chain{}).NewReview(note.DefaultHoldOn(), "Reviewed").under
@@ -167,7 +168,7 @@ func TestHeldAnew(t *testing.T) {
 	}
 }
 
-// comparing answers with one diff.
+// comparing returns one fixed diff.
 type comparing struct {
 	Revisions
 	diff *olmv1alpha1.RevisionDiff
@@ -177,7 +178,7 @@ func (c comparing) Propose(context.Context, string, *olmv1alpha1.ClusterExtensio
 	return c.diff, nil
 }
 
-// TestCompare: an upgrade that is compared with one that nobody approved is held.
+// TestCompare: an upgrade that is compared with an unapproved proposal is held.
 func TestCompare(t *testing.T) {
 	installed, waits := revision("lamp-1", "before", olmv1alpha1.LifecycleStatePaused), revision("lamp-2", "now", olmv1alpha1.LifecycleStatePaused)
 	waits.Annotations["proposed"] = "true"

@@ -20,14 +20,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// Replace makes the next revision, of some content; describe says in it what it was made of. The
-// revision is nil when none was made:
+// Replace creates the next revision with some content; describe records its inputs. The revision is
+// nil if none was created:
 //
-//  1. The revisions are as this pass read them.
-//  2. The revision, in the name of its identity; Paused, and in the name of the proposer, when a
-//     person has to approve it.
-//  3. Proposals that nobody has approved make room for it, now that it is there: one that is
-//     refused takes nothing away.
+//  1. It checks that the revisions are as this pass read them.
+//  2. It creates the revision as its identity. If a user must approve it, it creates a Paused
+//     revision
+//     as the proposer.
+//  3. Then it withdraws unapproved proposals. If the creation is refused, they stay.
 func (c *Chain) Replace(ctx context.Context, identity Identity, phases []source.Phase, describe func(*olmv1alpha1.ClusterExtensionRevision)) (*olmv1alpha1.ClusterExtensionRevision, *Outcome) {
 	if stopped := c.Unchanged(ctx); stopped != nil {
 		return nil, stopped
@@ -56,14 +56,15 @@ func (c *Chain) Replace(ctx context.Context, identity Identity, phases []source.
 	return revision, Stop(Awaited, "", "")
 }
 
-// Unchanged is nil while the revisions are as this pass read them: the informer may be behind.
+// Unchanged returns nil if the revisions are as this pass read them. It reads them live, because
+// the informer may be behind.
 func (c *Chain) Unchanged(ctx context.Context) *Outcome {
 	now, err := List(ctx, c.Live, c.Name)
 	if err != nil {
 		return Retry(Failed, err)
 	}
 	if slices.EqualFunc(now, c.Revisions, func(a, b olmv1alpha1.ClusterExtensionRevision) bool {
-		// A stamp that was used up by the same content changes no spec.
+		// A write that only records a used stamp does not change the spec.
 		return a.UID == b.UID && a.Generation == b.Generation && a.Annotations[c.Stamp] == b.Annotations[c.Stamp]
 	}) {
 		return nil
@@ -71,7 +72,7 @@ func (c *Chain) Unchanged(ctx context.Context) *Outcome {
 	return outdated()
 }
 
-// Next returns the next revision of the chain, of some content: active, without annotations.
+// Next returns the next revision of the chain with some content: active, without annotations.
 func (c *Chain) Next(ctx context.Context, phases []source.Phase) (*olmv1alpha1.ClusterExtensionRevision, *Outcome) {
 	head, _, err := c.Heads.Get(ctx, c.Name)
 	if err != nil {
@@ -91,8 +92,8 @@ func (c *Chain) Next(ctx context.Context, phases []source.Phase) (*olmv1alpha1.C
 	return next, nil
 }
 
-// Create writes a revision in the name of a user, nil for this process. With a dry run it is
-// admitted, and not stored. It returns nil when that is done.
+// Create creates a revision as a user; nil means this process. With a dry-run the revision is
+// admitted but not stored. It returns nil after success.
 func (c *Chain) Create(ctx context.Context, as user.Info, revision *olmv1alpha1.ClusterExtensionRevision, dryRun ...string) *Outcome {
 	writer, err := c.writer(as)
 	if err == nil {
@@ -101,8 +102,8 @@ func (c *Chain) Create(ctx context.Context, as user.Info, revision *olmv1alpha1.
 	return c.refused(revision.Name, as, err)
 }
 
-// Patch changes a revision, the one that was read and no other of its name, in the name of a
-// user, nil for this process. It returns nil when that is done.
+// Patch changes a revision as a user; nil means this process. A precondition on the uid prevents
+// writes to a later revision with the name. It returns nil after success.
 func (c *Chain) Patch(ctx context.Context, as user.Info, revision *olmv1alpha1.ClusterExtensionRevision, change map[string]any) *Outcome {
 	metadata, _ := change["metadata"].(map[string]any)
 	if metadata == nil {
@@ -124,8 +125,9 @@ func (c *Chain) Patch(ctx context.Context, as user.Info, revision *olmv1alpha1.C
 	return c.refused(revision.Name, as, err)
 }
 
-// Withdraw deletes all proposals but one, as they were read: nobody has let them go on, so
-// nothing of them is in the cluster. Kept is nil to delete all. It returns nil when that is done.
+// Withdraw deletes all proposals except kept, which may be nil. It deletes them only if they are
+// unchanged: no user has resumed them, so they have no objects in the cluster. It returns nil after
+// success.
 func (c *Chain) Withdraw(ctx context.Context, kept *olmv1alpha1.ClusterExtensionRevision) *Outcome {
 	for _, proposed := range c.Proposals() {
 		if kept != nil && proposed.UID == kept.UID {
@@ -135,7 +137,7 @@ func (c *Chain) Withdraw(ctx context.Context, kept *olmv1alpha1.ClusterExtension
 		if err == nil {
 			err = writer.Delete(ctx, proposed.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &proposed.UID, ResourceVersion: &proposed.ResourceVersion}})
 		}
-		// A conflict: somebody may have approved it.
+		// A conflict means that a user may have approved it.
 		if stopped := c.refused(proposed.Name, c.Proposer, client.IgnoreNotFound(err)); stopped != nil {
 			return stopped
 		}
@@ -150,8 +152,8 @@ func (c *Chain) writer(as user.Info) (Revisions, error) {
 	return c.As(as)
 }
 
-// refused returns the outcome of a failed write; nil without an error. Refusals by rights, quotas and
-// policies are retried, because those change without an event.
+// refused returns the outcome of a failed write; nil without an error. Refusals by rights, quotas
+// and policies are retried, because those change without an event.
 func (c *Chain) refused(revision string, as user.Info, err error) *Outcome {
 	if err == nil {
 		return nil
@@ -166,7 +168,7 @@ func (c *Chain) refused(revision string, as user.Info, err error) *Outcome {
 		return outdated()
 	case apierrors.IsForbidden(err) && isAboutRights(err):
 		denied := Retry(Denied, told)
-		denied.Err = nil // a missing right is no fault of this process
+		denied.Err = nil // a missing right is not a fault of this process
 		return denied
 	case apierrors.IsForbidden(err):
 		return Retry(Refused, told)
@@ -179,8 +181,8 @@ func (c *Chain) refused(revision string, as user.Info, err error) *Outcome {
 	return Retry(Failed, told)
 }
 
-// isAboutRights is true for a refusal for a missing right: of admission for the objects, or of
-// authorization for revisions. Quotas and policies are none.
+// isAboutRights reports whether an error is a refusal for a missing right, by admission for the
+// objects or by authorization for revisions. Refusals by quotas and policies do not count.
 func isAboutRights(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, authz.Refusal) ||

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// store notes what is written, and in whose name.
+// store records each write and its user.
 type store struct {
 	Revisions
 	who     string
@@ -33,7 +33,7 @@ func (s store) Get(context.Context, string) (chain.Head, bool, error) {
 	return chain.Head{Highest: 2, Confirmed: true}, true, nil
 }
 
-// live reads revisions as they are.
+// live reads the present revisions.
 type live struct {
 	client.Reader
 	now []olmv1alpha1.ClusterExtensionRevision
@@ -59,8 +59,8 @@ func (s store) Delete(_ context.Context, name string, options metav1.DeleteOptio
 	return nil
 }
 
-// TestReplace: a proposal makes room after its replacement is there, and only then; proposals are
-// written by their proposer, and nothing is written from an outdated pass.
+// TestReplace: a proposal is withdrawn only after its replacement exists. Proposals are written as
+// their proposer. An outdated pass writes nothing.
 func TestReplace(t *testing.T) {
 	const active, paused = olmv1alpha1.LifecycleStateActive, olmv1alpha1.LifecycleStatePaused
 	installed, waits := revision("lamp-1", "a", active), revision("lamp-2", "b", paused)
