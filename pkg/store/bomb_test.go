@@ -7,7 +7,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// unsized returns a frame of zeros whose header does not say how many.
+// unsized returns a frame of zeros whose header does not declare its size.
 func unsized(t *testing.T, zeros int) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	// MaxObjectBytes bounds the JSON of a stored API object. It bounds the memory of caches, lists
-	// and watches. etcd's own limit does not, because it applies to compressed bytes, and text
-	// compresses well.
+	// MaxObjectBytes bounds the JSON of a stored API object, and thereby the memory of caches,
+	// lists and watches. etcd's own limit applies to compressed bytes, and text compresses well.
 	MaxObjectBytes = 1 << 20
-	// oldObjectBytes were read, and any number written, before there was a limit.
+	// oldObjectBytes is the limit of reads from before MaxObjectBytes existed. Writes then had no
+	// limit.
 	oldObjectBytes = 64 << 20
 )
 
-// objectFormat is the storage format of API objects. There is no earlier version: a record that
-// begins with a brace is plain JSON, as kube-apiserver writes it.
+// objectFormat returns the storage format of API objects. There is no earlier version: a record
+// that begins with a brace is plain JSON, as kube-apiserver writes it.
 func objectFormat() Format {
 	return Format{Kind: "object", Magic: "PKO", Version: 1, Limit: MaxObjectBytes, OldLimit: oldObjectBytes}
 }
 
-// Compressed returns a codec that writes compressed output of another codec, and reads both
-// compressed and plain records. Equal objects give equal bytes, by which the API server recognises
-// updates that change nothing.
+// Compressed returns a codec that compresses the output of another codec, and reads both compressed
+// and plain records. Equal objects give equal bytes, by which the API server recognises updates
+// without changes.
 //
-// Records of revisions are repetitive text. Compressed, they take a third to a fifth of the
-// database, which etcd keeps in memory.
+// Records of revisions are repetitive text. Compressed, they take a third to a fifth of the space
+// in the database, which etcd keeps in memory.
 func Compressed(codec runtime.Codec) runtime.Codec {
 	return compressed{Codec: codec, larger: &larger{bytes: map[types.UID]int{}}}
 }
@@ -42,21 +42,21 @@ type compressed struct {
 	larger *larger
 }
 
-// UndecodableError reports an object whose encoding could not be decoded: Kubernetes' types write
-// values that they cannot read, such as a time before the year 0. Nothing was written.
+// UndecodableError reports an object whose encoding cannot be decoded. Kubernetes' types encode
+// values that they cannot decode, such as a time before the year 0. Nothing was written.
 type UndecodableError struct{ Err error }
 
 func (e *UndecodableError) Error() string {
 	return fmt.Sprintf("it could be written, and not be read again: %v", e.Err)
 }
 
-// Unwrap returns why it cannot be read.
+// Unwrap returns the decoding error.
 func (e *UndecodableError) Unwrap() error { return e.Err }
 
-// Encode implements runtime.Encoder. Decode can decode every result: Encode decodes it as a test,
-// and returns an *UndecodableError otherwise. Writes are rare, and an unreadable record blocks its
+// Encode implements runtime.Encoder. It decodes its result as a test, and returns an
+// *UndecodableError if that fails. Writes are rare, and an unreadable record would block its
 // extension or profile for ever. An object of more than MaxObjectBytes is a *TooLargeError, unless
-// it was stored before there was a limit and does not grow.
+// it was stored before the limit existed and does not grow.
 func (c compressed) Encode(object runtime.Object, w io.Writer) error {
 	var plain bytes.Buffer
 	if err := c.Codec.Encode(object, &plain); err != nil {
@@ -96,8 +96,8 @@ func (c compressed) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 	return object, kind, err
 }
 
-// OpenObject returns the JSON of an object of the API that is stored at a key. The key is
-// for errors: a *FormatError for a newer format, a *DamagedError for other bytes.
+// OpenObject returns the JSON of an API object that is stored at a key. The key is for errors: a
+// *FormatError for a newer format, a *DamagedError for other bytes.
 func OpenObject(key string, record []byte) ([]byte, error) {
 	if bytes.HasPrefix(record, []byte("{")) {
 		return record, nil
@@ -105,25 +105,25 @@ func OpenObject(key string, record []byte) ([]byte, error) {
 	return objectFormat().Open(key, record)
 }
 
-// DamagedObject is the error for an object of the API that is no JSON of its kind.
+// DamagedObject returns the error for an API object that is not JSON of its kind.
 func DamagedObject(key string, err error) error { return objectFormat().Damaged(key, err) }
 
-// larger remembers the objects that were stored before there was a limit, beyond it.
-// The library encodes an object as it is before it changes it; and a person must be
-// able to make it smaller, or to delete it.
+// larger records the objects above the limit that were stored before the limit existed. The library
+// encodes an object unchanged before it changes it. Users must be able to make such an object
+// smaller, or to delete it.
 type larger struct {
 	mu    sync.Mutex
 	bytes map[types.UID]int
 }
 
 const (
-	// maxLarger bounds the remembered objects.
+	// maxLarger bounds the recorded objects.
 	maxLarger = 10_000
 	// deletionBytes is the size that a deletion, and a controller's message about it, may add.
 	deletionBytes = 4 << 10
 )
 
-// note remembers the size of an object when it is first read.
+// note records the size of an object when it is first read.
 func (l *larger) note(object runtime.Object, size int) {
 	accessor, err := meta.Accessor(object)
 	if err != nil || accessor.GetUID() == "" {
@@ -136,8 +136,8 @@ func (l *larger) note(object runtime.Object, size int) {
 	}
 }
 
-// allowed returns the size up to which an object may grow despite the limit, or 0 for an object
-// within the limit. Records of the allowed size can be read.
+// allowed returns the size up to which an object may grow despite the limit. It returns 0 for an
+// object that is not recorded. Records of the allowed size can be read.
 func (l *larger) allowed(object runtime.Object) int {
 	accessor, err := meta.Accessor(object)
 	if err != nil {

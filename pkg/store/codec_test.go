@@ -99,7 +99,7 @@ func TestCompressedRefuses(t *testing.T) {
 }
 
 // TestDecodes: an object that could not be decoded is not encoded. The example is a time:
-// Kubernetes' types write years of more than four digits, and cannot read them.
+// Kubernetes' types encode years of more than four digits, and cannot decode them.
 func TestDecodes(t *testing.T) {
 	codec := Compressed(plainCodec(t))
 	far := time.FixedZone("far", 23*60*60)

@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// farWindow is the window of a frame of CompressWith, in bytes, over the dictionary and the
-	// frame's content.
+	// farWindow is the window of a frame of CompressWith, in bytes. It covers the dictionary and
+	// the frame's content.
 	farWindow = 8 << 20
-	// little is the number of bytes, including the dictionary, up to which more effort does not
-	// pay: filling the tables takes longer than compressing, and makes most of the garbage of an
-	// upgrade. littleAlone is the same without a dictionary.
+	// little is the size, in bytes with the dictionary, up to which a higher compression level does
+	// not pay. Filling its tables takes longer than compressing, and causes most of the garbage of
+	// an upgrade. littleAlone is the size without a dictionary.
 	little, littleAlone = 128 << 10, 32 << 10
 )
 
-// CompressWith is Compress with more effort where that pays, and with a dictionary, whose content
-// is not written again. It does not find repetitions more than 8 MiB back. Only DecompressWith with
-// the same dictionary can read the result; without a dictionary Decompress can, too.
+// CompressWith works like Compress, with a higher level where it pays, and with a dictionary whose
+// content is not written again. It finds repetitions up to 8 MiB back. Only DecompressWith with the
+// same dictionary can read the result; without a dictionary, Decompress can too.
 func CompressWith(dictionary, data []byte) ([]byte, error) {
 	encode := farEncoders.encode
 	switch {
@@ -35,7 +35,7 @@ func CompressWith(dictionary, data []byte) ([]byte, error) {
 	return frame, nil
 }
 
-// levelFor is the effort for so many bytes, with those of the dictionary.
+// levelFor returns the compression level for a size in bytes, including the dictionary.
 func levelFor(size int) zstd.EncoderLevel {
 	if size < little {
 		return zstd.SpeedFastest
@@ -43,12 +43,12 @@ func levelFor(size int) zstd.EncoderLevel {
 	return zstd.SpeedBetterCompression
 }
 
-// farEncoders are those of CompressWith without a dictionary.
+// farEncoders are the encoders of CompressWith without a dictionary.
 var farEncoders = &encoderPool{options: []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedBetterCompression)}}
 
-// DecompressWith returns the content of a zstd frame that CompressWith made with the same
-// dictionary. With another dictionary it fails or returns wrong bytes, so callers must verify the
-// result. Its memory is bounded like that of Decompress.
+// DecompressWith returns the content of a zstd frame of CompressWith with the same dictionary. With
+// another dictionary it fails or returns wrong bytes, so callers must verify the result. Its memory
+// is bounded like that of Decompress.
 func DecompressWith(dictionary, frame []byte, limit int) ([]byte, error) {
 	size, err := contentSize(frame, limit)
 	if err != nil {

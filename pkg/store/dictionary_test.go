@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestCompressWith: content of a dictionary of any size is found up to the window, and
+// TestCompressWith: repetitions of a dictionary of any size are found up to the window, and
 // decompression restores the content.
 func TestCompressWith(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -29,8 +29,7 @@ func TestCompressWith(t *testing.T) {
 				if err != nil || !bytes.Equal(got, data) {
 					t.Fatalf("%d bytes came back as %d, error %v", after, len(got), err)
 				}
-				// The noise is compressed by the dictionary alone. Mostly new content is
-				// left as it is.
+				// The dictionary alone compresses the noise. Mostly new content stays uncompressed.
 				if shared := min(before, after); shared >= 512 && 2*shared >= after && len(frame) > after-shared+shared/10+100 {
 					t.Errorf("%d bytes of which %d are in the dictionary became %d", after, shared, len(frame))
 				}
@@ -39,8 +38,8 @@ func TestCompressWith(t *testing.T) {
 	}
 }
 
-// TestCompressWithMemory: compressing a small revision onto its predecessor makes little garbage.
-// An encoder for eight megabytes was once four fifths of an upgrade's allocations.
+// TestCompressWithMemory: compressing a small revision against its predecessor causes little
+// garbage. Formerly, encoders for 8 MiB were four fifths of an upgrade's allocations.
 func TestCompressWithMemory(t *testing.T) {
 	dictionary := bytes.Repeat([]byte("name: a\nimage: b\n"), 500)
 	data := bytes.Replace(dictionary, []byte("b"), []byte("c"), 3)

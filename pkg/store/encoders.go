@@ -7,32 +7,30 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// encoderPool has encoders that nobody uses just now. One is megabytes, and to make one for
-// each record of some hundred bytes was most of what a rollout allocated. They have no state
-// of their own between two calls, so that no caller needs to know of them, and garbage
-// collection drops what rests: that is why pools are no fields of something.
+// encoderPool holds unused encoders. An encoder takes megabytes. Allocating an encoder for each
+// record of some hundred bytes was most of a rollout's allocations. Encoders have no state between
+// two calls, and garbage collection frees unused encoders. So the pools are global, and callers
+// need not know them.
 //
-// An encoder has memory for its window, several times, so it has the smallest of a few
-// windows in which what it compresses is. A larger one would find nothing more.
+// An encoder takes several times the memory of its window. So it has the smallest of a few windows
+// that covers the data; a larger window would find nothing more.
 type encoderPool struct {
 	options []zstd.EOption
 	pools   [3]sync.Pool
 }
 
-// windowOf are the windows of the pools, in bytes. A record larger than the last size is
-// compressed with it.
+// windowOf holds the windows of the pools, in bytes. Larger records use the last window.
 var windowOf = [3]int{128 << 10, 1 << 20, farWindow}
 
 // maxKept bounds the data that a reused encoder or decoder has processed, because its buffers grow
 // with the data.
 const maxKept = 1 << 20
 
-// compressing has a place for each processor. More encoders than these would not be done
-// sooner, and have megabytes each meanwhile: of sixteen creates at a time that was most of
-// what the process had at its peak.
+// compressing has a place for each processor. More encoders would not be faster, and each takes
+// megabytes: in sixteen concurrent creates, they were most of the process's peak memory.
 var compressing = make(chan struct{}, runtime.GOMAXPROCS(0))
 
-// inPlace calls a function that has an encoder when there is a place for it.
+// inPlace calls a function that uses an encoder when a place is free.
 func inPlace(encode func() ([]byte, error)) ([]byte, error) {
 	compressing <- struct{}{}
 	defer func() { <-compressing }()
@@ -63,8 +61,8 @@ func (p *encoderPool) encodeNow(data []byte) ([]byte, error) {
 	return frame, nil
 }
 
-// encodeWith returns the frame of data with a dictionary, to which its encoder belongs: it is
-// not kept.
+// encodeWith returns the frame of data with a dictionary. Its encoder is bound to the dictionary,
+// so it is not reused.
 func encodeWith(dictionary, data []byte) ([]byte, error) {
 	return inPlace(func() ([]byte, error) {
 		size := len(dictionary) + len(data)
@@ -76,15 +74,14 @@ func encodeWith(dictionary, data []byte) ([]byte, error) {
 	})
 }
 
-// newEncoder makes one whose frames have a checksum. A single segment always says how
-// large its content is: Decompress wants to know before it begins.
+// newEncoder returns an encoder whose frames have a checksum. A single-segment frame always
+// declares the size of its content, which Decompress needs first.
 func newEncoder(options ...zstd.EOption) (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, append([]zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true),
 		zstd.WithZeroFrames(true), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true)}, options...)...)
 }
 
-// windowFor is the smallest window in which so many bytes are, for an encoder that is made
-// for one frame.
+// windowFor returns the smallest window for a number of bytes, for an encoder of one frame.
 func windowFor(size int) int {
 	window := zstd.MinWindowSize
 	for window < min(size, farWindow) {

@@ -19,8 +19,8 @@ func TestWindowFor(t *testing.T) {
 	}
 }
 
-// manifestsOf is text of so many bytes, whose end is its beginning again: what is found far
-// back makes the frame small.
+// manifestsOf returns text of a size whose end repeats its beginning. Finding the distant
+// repetition makes the frame small.
 func manifestsOf(size int) []byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	var text bytes.Buffer
@@ -30,7 +30,7 @@ func manifestsOf(size int) []byte {
 	return append(text.Bytes(), text.Bytes()...)
 }
 
-// packOptions are those of a pack of so many bytes.
+// packOptions returns the encoder options of a pack of a size.
 func packOptions(size int) []zstd.EOption {
 	if size < littleAlone {
 		return nil
@@ -39,7 +39,7 @@ func packOptions(size int) []zstd.EOption {
 }
 
 // TestSmallWindowFindsAll: a window that covers the whole input compresses as well as the largest
-// window, with a pool and with a dictionary.
+// window. This holds with a pool and with a dictionary.
 func TestSmallWindowFindsAll(t *testing.T) {
 	for _, size := range []int{200, 10 << 10, 100 << 10, 300 << 10, 3 << 20} {
 		data := manifestsOf(size)
@@ -59,7 +59,7 @@ func TestSmallWindowFindsAll(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := largest.EncodeAll(data, nil)
-				for range 2 { // the second one is of the pool
+				for range 2 { // the second encoder is from the pool
 					got, err := tc.compress()
 					if err != nil {
 						t.Fatal(err)

@@ -28,26 +28,25 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// update writes the store of today beside those of before. A file that was released
-// is never written again.
+// update writes a file of the current stored form, in addition to the existing files. A released
+// file must never be written again.
 var update = flag.Bool("update", false, "write testdata/stores/<name>.json anew, for a format that no release has written")
 
-// newest is the file that says what is written today. A change of a record's form gives it
-// another name, so that the one of before stays and is read for ever; and the release
-// before must read what this one writes (docs/operations/upgrade.md).
+// newest is the file with the currently written form. A changed form needs a new file name, so that
+// the old form stays and remains readable. The previous release must be able to read the current
+// form (docs/operations/upgrade.md).
 const newest = "2026-11-deltas.json"
 
 const prefix = "/penstock"
 
-// sample is a store with a record of each kind.
+// sample holds the content of a store with a record of each kind.
 type sample struct {
 	identity identity.Identity
 	objects  []manifest.Object
-	// next are those of the next revision, a delta, which stores of before do not have.
+	// next are the manifests of the next revision, a delta. Older stores do not have it.
 	next      []manifest.Object
 	inventory chain.Inventory
-	// elsewhere is the inventory of a chain with a target of its own, which stores of
-	// before do not have.
+	// elsewhere is the inventory of a chain that names its target. Older stores do not have it.
 	elsewhere chain.Inventory
 	head      chain.Head
 	runs      []run.Row
@@ -102,7 +101,7 @@ func (s sample) digester() manifest.Digester {
 	return manifest.Digester{SecretKey: s.identity.SecretKey[:]}
 }
 
-// write makes the store as this Penstock does.
+// write writes the store as the current Penstock does.
 func (s sample) write(t *testing.T, client *clientv3.Client) {
 	t.Helper()
 	ctx, heads := t.Context(), chain.NewHeads(client, prefix)
@@ -137,7 +136,7 @@ func (s sample) write(t *testing.T, client *clientv3.Client) {
 	}
 }
 
-// read returns everything of the store, by kind.
+// read returns all content of the store, by kind.
 func (s sample) read(t *testing.T, client *clientv3.Client) (map[string]any, map[string]error) {
 	t.Helper()
 	ctx := t.Context()
@@ -193,7 +192,7 @@ func dump(t *testing.T, client *clientv3.Client) map[string][]byte {
 	return records
 }
 
-// load replaces what is in etcd.
+// load replaces the content of etcd.
 func load(t *testing.T, client *clientv3.Client, records map[string][]byte) {
 	t.Helper()
 	_, err := client.Delete(t.Context(), prefix, clientv3.WithPrefix())
@@ -207,11 +206,11 @@ func load(t *testing.T, client *clientv3.Client, records map[string][]byte) {
 	}
 }
 
-// headerBytes are the magic of a record and its format.
+// headerBytes is the length of a record's magic and format.
 const headerBytes = 4
 
-// TestStoresOfBefore: every stored format can be read. Records written today equal the records of
-// the newest file. Records of a newer Penstock are refused.
+// TestStoresOfBefore: every stored format can be read. Records of the current Penstock equal the
+// records of the newest file. Records of a newer Penstock are refused.
 func TestStoresOfBefore(t *testing.T) {
 	client, s := storetest.Client(t), newSample(t)
 	s.write(t, client)
@@ -267,7 +266,7 @@ func TestStoresOfBefore(t *testing.T) {
 	})
 }
 
-// TestStoreOfBeforeShrinks: in a store from the time when packs were whole and never deleted, the
+// TestStoreOfBeforeShrinks: the store is from the time when packs were whole and never deleted. Its
 // next revision is a delta. A collection then deletes unreferenced packs.
 func TestStoreOfBeforeShrinks(t *testing.T) {
 	client, s := storetest.Client(t), newSample(t)

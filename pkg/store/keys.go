@@ -1,5 +1,5 @@
 // Package store has the shared part of all records in Penstock's store: the etcd key of each kind,
-// and the first bytes of a record, which have its kind and version. The packages below it have the
+// and the first bytes of a record with its kind and version. The packages below it define the
 // kinds.
 package store
 
@@ -10,62 +10,60 @@ import (
 	"strings"
 )
 
-// runsSuffix ends the keys of what plans did.
+// runsSuffix is the end of the keys of runs.
 const runsSuffix = "/runs"
 
-// Keys is the layout of the store below one etcd prefix. Nothing else in
-// Penstock spells a key of these records:
+// Keys is the layout of the store below one etcd prefix. Only Keys builds keys of these records:
 //
-//	<prefix>/identity                       which store this is
-//	<prefix>/target                         which cluster the inventories are about
-//	<prefix>/packs/<root>/pack              a pack: what it consists of, or all of it
+//	<prefix>/identity                       the identity of the store
+//	<prefix>/target                         the cluster of the inventories
+//	<prefix>/packs/<root>/pack              a whole pack, or the description of its parts
 //	<prefix>/packs/<root>/chunks/<digest>   a part of a pack that is larger than one record
-//	<prefix>/packs/<root>/candidate         nothing referred to the pack when the collector looked
-//	<prefix>/packs/<root>/reserved/<lease>  what will refer to the pack is being written
+//	<prefix>/packs/<root>/candidate         the collector found no reference to the pack
+//	<prefix>/packs/<root>/reserved/<lease>  a record that will refer to the pack is being written
 //	<prefix>/collector                      written by each collector when it begins
 //	<prefix>/chains/<name>/head             a chain's numbers and history
 //	<prefix>/chains/<name>/inventory        a chain's objects in the target cluster
-//	<prefix>/chains/<name>/standing         written with every change of a chain's revisions
-//	<prefix>/plans/<name>/runs              what the plans of a name did
-//	<prefix>/claims/<key>                   who holds what only one may hold
-//	<prefix>/notifications/<kind>/<name>    what receivers are notified of: log, told, receivers, begun
-//	<prefix>/<group>/<resource>/<name>      the API server's own; groups have a dot, the names above have none
+//	<prefix>/chains/<name>/standing         a chain's version, written with every change of its revisions
+//	<prefix>/plans/<name>/runs              the runs of the plans with a name
+//	<prefix>/claims/<key>                   the single holder of a key
+//	<prefix>/notifications/<kind>/<name>    the outbox of notifications; kinds: log, told, receivers, begun
+//	<prefix>/<group>/<resource>/<name>      objects of the API server; groups have a dot, the names above have none
 //
-// Names that come from outside are escaped, so that none of them can reach into
-// another record.
+// Names from users are escaped, so that no name can form the key of another record.
 type Keys struct {
 	prefix string
 }
 
-// NewKeys returns the layout below a prefix, such as "/penstock". Slashes around
-// the prefix make no difference.
+// NewKeys returns the layout below a prefix, such as "/penstock". It ignores slashes around the
+// prefix.
 func NewKeys(prefix string) Keys {
 	return Keys{prefix: "/" + strings.Trim(prefix, "/")}
 }
 
-// All is the beginning of every key of the store.
+// All returns the prefix of every key of the store.
 func (k Keys) All() string { return k.prefix + "/" }
 
-// Identity is the key of the store's identity.
+// Identity returns the key of the store's identity.
 func (k Keys) Identity() string { return k.prefix + "/identity" }
 
 // Target returns the key of the record that names the target cluster.
 func (k Keys) Target() string { return k.prefix + "/target" }
 
-// Packs is the beginning of the keys of all packs.
+// Packs returns the prefix of the keys of all packs.
 func (k Keys) Packs() string { return k.prefix + "/packs/" }
 
-// Pack is the key that makes a pack exist.
+// Pack returns the key of a pack. A pack exists if this key exists.
 func (k Keys) Pack(root string) string {
 	return k.Packs() + url.PathEscape(root) + "/pack"
 }
 
-// Chunk is the key of a part of a pack, named by the digest of its bytes.
+// Chunk returns the key of a part of a pack. digest is the digest of its bytes.
 func (k Keys) Chunk(root, digest string) string {
 	return k.Packs() + url.PathEscape(root) + "/chunks/" + digest
 }
 
-// PackRecords is the beginning of all keys of a pack.
+// PackRecords returns the prefix of all keys of a pack.
 func (k Keys) PackRecords(root string) string {
 	return k.Packs() + url.PathEscape(root) + "/"
 }
@@ -76,18 +74,18 @@ func (k Keys) Candidate(root string) string {
 	return k.PackRecords(root) + "candidate"
 }
 
-// Reservation returns the key that keeps a pack by an etcd lease, while a record that refers to it
-// is being written.
+// Reservation returns the key that keeps a pack while a record that refers to it is being written.
+// The key has an etcd lease.
 func (k Keys) Reservation(root string, lease int64) string {
 	return k.PackRecords(root) + "reserved/" + strconv.FormatInt(lease, 16)
 }
 
-// Collector is the key that each collector writes when it begins.
+// Collector returns the key that each collector writes when it begins.
 func (k Keys) Collector() string { return k.prefix + "/collector" }
 
-// PackPart is the part of a pack that a key has.
+// PackPart is the parsed key of a part of a pack.
 type PackPart struct {
-	// Root of the pack.
+	// Root is the root of the pack.
 	Root string
 	// Name is "pack" for the pack itself, "chunks", "candidate" or "reserved".
 	Name string
@@ -95,7 +93,7 @@ type PackPart struct {
 	Of string
 }
 
-// PackPartOf takes a key of a pack apart, and returns false for any other key.
+// PackPartOf parses a key of a pack. It returns false for any other key.
 func (k Keys) PackPartOf(key string) (PackPart, bool) {
 	rest, ok := strings.CutPrefix(key, k.Packs())
 	parts := strings.Split(rest, "/")
@@ -114,26 +112,26 @@ func (k Keys) PackPartOf(key string) (PackPart, bool) {
 	return part, nested == (len(parts) == 3) && (nested || part.Name == "pack" || part.Name == "candidate")
 }
 
-// PackRoot returns the root of the pack that is stored under a key, or false for a key of
+// PackRoot returns the root of the pack that is stored under a key. It returns false for a key of
 // another kind.
 func (k Keys) PackRoot(key string) (string, bool) {
 	return nameIn(key, k.Packs(), "/pack")
 }
 
-// Head is the key of a chain's head.
+// Head returns the key of a chain's head.
 func (k Keys) Head(chain string) string {
 	return k.Chains() + url.PathEscape(chain) + "/head"
 }
 
-// Chains is the beginning of the keys of all chains' records.
+// Chains returns the prefix of the keys of all chains' records.
 func (k Keys) Chains() string { return k.prefix + "/chains/" }
 
-// Inventory is the key of a chain's inventory.
+// Inventory returns the key of a chain's inventory.
 func (k Keys) Inventory(chain string) string {
 	return k.Chains() + url.PathEscape(chain) + "/inventory"
 }
 
-// ChainVersion is the key that is written with every change of a chain's revisions.
+// ChainVersion returns the key that is written with every change of a chain's revisions.
 func (k Keys) ChainVersion(chain string) string {
 	return k.Chains() + url.PathEscape(chain) + "/standing"
 }
@@ -148,8 +146,8 @@ func (k Keys) InventoryOf(key string) (string, bool) {
 	return nameIn(key, k.Chains(), "/inventory")
 }
 
-// nameIn returns the name that stands escaped between two parts of a key, or false
-// for a key of another kind.
+// nameIn returns the escaped name between two parts of a key. It returns false for a key of another
+// kind.
 func nameIn(key, prefix, suffix string) (string, bool) {
 	escaped, ok := strings.CutPrefix(key, prefix)
 	if !ok {
@@ -188,7 +186,7 @@ func (k Keys) KindOf(key string) string {
 	return "other"
 }
 
-// Claims is the beginning of the keys of all claims.
+// Claims returns the prefix of the keys of all claims.
 func (k Keys) Claims() string { return k.prefix + "/claims/" }
 
 // Runs returns the key of the runs of plans with a name.
@@ -199,7 +197,7 @@ func (k Keys) Runs(name string) string {
 // Plans returns the prefix of the keys of all runs.
 func (k Keys) Plans() string { return k.prefix + "/plans/" }
 
-// RunsOf is the name that a key of Runs is for; found is false for any other key.
+// RunsOf returns the name in a key of Runs; found is false for any other key.
 func (k Keys) RunsOf(key string) (name string, found bool) {
 	rest, below := strings.CutPrefix(key, k.Plans())
 	escaped, runs := strings.CutSuffix(rest, runsSuffix)
@@ -207,10 +205,10 @@ func (k Keys) RunsOf(key string) (name string, found bool) {
 	return name, below && runs && err == nil
 }
 
-// Notifications is the beginning of the keys of all records of notifications.
+// Notifications returns the prefix of the keys of all records of notifications.
 func (k Keys) Notifications() string { return k.prefix + "/notifications/" }
 
-// Notification is the key of one record of notifications.
+// Notification returns the key of a record of notifications.
 func (k Keys) Notification(kind, name string) string {
 	return k.Notifications() + kind + "/" + url.PathEscape(name)
 }
@@ -224,7 +222,7 @@ func (k Keys) NotificationOf(key string) (kind, name string, found bool) {
 	return kind, name, below && two && err == nil
 }
 
-// Claim is the key of a claim.
+// Claim returns the key of a claim.
 func (k Keys) Claim(key string) string {
 	return k.Claims() + url.PathEscape(key)
 }

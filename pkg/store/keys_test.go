@@ -108,7 +108,7 @@ func TestInventoryOf(t *testing.T) {
 	}
 }
 
-// No name, however odd, may reach another record.
+// FuzzKeysStayApart: no name can form the key of another record.
 func FuzzKeysStayApart(f *testing.F) {
 	f.Add("a", "b/head")
 	f.Add("a/../b", "b")

@@ -2,12 +2,12 @@ package store
 
 import "k8s.io/utils/lru"
 
-// Known caches the most recently used records. A cached record may be outdated, so it is for
+// Known caches the most recently used records. A cached record may be outdated. So it is for
 // transactions that compare its version, and for facts that never change. A nil Known caches
 // nothing.
 type Known struct{ records *lru.Cache }
 
-// NewKnown returns one for a number of records.
+// NewKnown returns a cache for a number of records.
 func NewKnown(size int) *Known { return &Known{records: lru.New(size)} }
 
 // Get returns the cached record.
@@ -22,8 +22,8 @@ func (k *Known) Get(key string) (Value, bool) {
 	return found.(Value), true
 }
 
-// Set caches a record unless a later version is cached. It does not cache a record that does not
-// exist.
+// Set caches a record unless a later version is cached. If the record does not exist, Set removes
+// it from the cache.
 func (k *Known) Set(key string, value Value) {
 	if k == nil {
 		return

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSealed: a format opens its sealed records unchanged, and seals exactly contents within its
+// TestSealed: a format opens its sealed records unchanged, and seals only contents within its
 // limit.
 func TestSealed(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
@@ -44,8 +44,8 @@ func TestSealed(t *testing.T) {
 	})
 }
 
-// TestObjectLimit: any object that is encoded can be decoded and is the same, around the limit and
-// with text that JSON writes six times as long.
+// TestObjectLimit: any encoded object decodes to an equal object. The test covers sizes around the
+// limit, and text that JSON writes six times as long.
 func TestObjectLimit(t *testing.T) {
 	plain := plainCodec(t)
 	codec := Compressed(plain)
@@ -87,7 +87,7 @@ func TestObjectLimit(t *testing.T) {
 	}
 }
 
-// TestLargerOfBefore: records that were stored before there was a limit are read.
+// TestLargerOfBefore: records that were stored before the limit existed can be read.
 func TestLargerOfBefore(t *testing.T) {
 	plain := plainCodec(t)
 	before, err := runtime.Encode(plain, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "large"}, Data: map[string]string{"text": strings.Repeat("<", 2<<20)}})
@@ -121,12 +121,12 @@ func TestLargerOfBefore(t *testing.T) {
 	}
 }
 
-// TestPromisedMemory: a frame that claims a small size but asks for a large window, or contains
-// more, takes only the claimed memory.
+// TestPromisedMemory: a frame takes only the memory of its declared size, even if it asks for a
+// large window or contains more.
 func TestPromisedMemory(t *testing.T) {
 	const promised = 4 << 10
 	frame := func(window byte, blocks int) []byte {
-		// The header: magic; not a single segment, content size of four bytes; window.
+		// The header has: magic; no single segment and a content size of four bytes; window.
 		f := append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0x80, window}, binary.LittleEndian.AppendUint32(nil, promised)...)
 		for i := range blocks {
 			// A block of one byte, repeated 128 KiB times.

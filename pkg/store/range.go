@@ -12,23 +12,23 @@ const (
 	// defaultPage bounds the records in one read. A client accepts messages of 64 MiB, and a record
 	// may have 1.5 MiB.
 	defaultPage = 40
-	// FirstPage is the number of records in the first read. Pages grow up to pageBytes, so that
-	// many small records are read fast, and large records in little memory.
+	// FirstPage is the number of records in the first read. Pages grow while they have few bytes
+	// (see NextPage). So many small records are read fast, and large records take little memory.
 	FirstPage = 8
 	pageBytes = 4 << 20
 )
 
-// Range selects the records with keys from From, before End.
+// Range selects the records with keys from From up to, but not including, End.
 type Range struct {
 	From, End string
-	// Revision is the revision of etcd to read. With 0 each page is read at the present revision.
-	// Then the range includes every record that exists during the whole read, even if etcd compacts
-	// meanwhile.
+	// Revision is the revision of etcd to read. If it is 0, each page is read at the current
+	// revision. The range then includes every record that exists during the whole read, even if
+	// etcd compacts meanwhile.
 	Revision int64
-	// Most bounds the records in one read. The default is 40: so many records of any size fit into
-	// one message.
+	// Most bounds the records in one read. The default is 40: this many records of any size fit
+	// into one message.
 	Most int64
-	// KeysOnly leaves the values out.
+	// KeysOnly omits the values.
 	KeysOnly bool
 }
 
@@ -37,7 +37,7 @@ func Below(prefix string) Range {
 	return Range{From: prefix, End: clientv3.GetPrefixRangeEnd(prefix)}
 }
 
-// Each calls a function with every record, in the order of their keys. It ends at the first error.
+// Each calls a function with every record, sorted by key. It ends at the first error.
 func (r Range) Each(ctx context.Context, kv clientv3.KV, do func(*mvccpb.KeyValue) error) error {
 	if r.Most == 0 {
 		r.Most = defaultPage
@@ -69,8 +69,8 @@ func (r Range) Each(ctx context.Context, kv clientv3.KV, do func(*mvccpb.KeyValu
 	}
 }
 
-// NextPage returns the number of records for the next read, after a read of limit records had so
-// many bytes.
+// NextPage returns the number of records for the next read. The last read had limit records with
+// the given number of bytes.
 func NextPage[N int | int64](limit, most N, bytes int) N {
 	switch {
 	case bytes > pageBytes:

@@ -12,16 +12,16 @@ import (
 // Format is a kind of record and its version. A record begins with the magic of its kind and a byte
 // with the version. So a record of a newer Penstock is recognised before its content is read.
 type Format struct {
-	// Kind for people, such as "inventory".
+	// Kind is the name of the kind for users, such as "inventory".
 	Kind string
-	// Magic begins every record of the kind.
+	// Magic is the beginning of every record of the kind.
 	Magic string
-	// Version that is written, and the highest that is read.
+	// Version is the written version, and the highest readable version.
 	Version byte
 	// Limit bounds the content of a record in bytes, before compression (see Seal). A larger record
 	// is not written, so every written record can be read back in a known amount of memory.
 	Limit int
-	// OldLimit is the limit of an earlier Penstock, where that was higher: as much is read.
+	// OldLimit is the higher limit of an earlier Penstock. Records up to this size can be read.
 	OldLimit int
 }
 
@@ -31,7 +31,7 @@ var ErrTooLarge = errors.New("decompressed data exceeds its limit")
 // TooLargeError reports that a record would exceed the limit of its kind. Nothing was written.
 type TooLargeError struct {
 	Kind string
-	// Bytes of content, and how many are allowed.
+	// Bytes and Limit are the size of the content and the allowed size.
 	Bytes, Limit int
 }
 
@@ -79,8 +79,8 @@ func (f Format) Wrap(body []byte) ([]byte, error) {
 	return append(record, body...), nil
 }
 
-// Seal makes a record of content, compressed. Content beyond the limit is a
-// *TooLargeError; Open reads everything else.
+// Seal returns a record with compressed content. Content beyond the limit is a *TooLargeError. Open
+// can read every record that Seal returns.
 func (f Format) Seal(content []byte) ([]byte, error) {
 	if len(content) > f.Limit {
 		return nil, &TooLargeError{Kind: f.Kind, Bytes: len(content), Limit: f.Limit}
@@ -95,8 +95,8 @@ func (f Format) Seal(content []byte) ([]byte, error) {
 	return append(record, frame...), nil
 }
 
-// Open returns the content of a record that Seal made, in at most the memory of the limit. The
-// errors are the same as of Unwrap; content beyond the limit is damage.
+// Open returns the content of a record from Seal. It takes at most the memory of the limit. The
+// errors are the same as those of Unwrap; content beyond the limit is damage.
 func (f Format) Open(key string, record []byte) ([]byte, error) {
 	frame, err := f.Unwrap(key, record)
 	if err != nil {
@@ -109,9 +109,8 @@ func (f Format) Open(key string, record []byte) ([]byte, error) {
 	return content, nil
 }
 
-// Unwrap returns the body of a record, which shares its memory. The key is for
-// errors: a *FormatError for a newer version, a *DamagedError for bytes that are
-// no record of this kind.
+// Unwrap returns the body of a record, which shares its memory. The key is for errors: a
+// *FormatError for a newer version, a *DamagedError for other bytes.
 func (f Format) Unwrap(key string, record []byte) ([]byte, error) {
 	rest, ok := bytes.CutPrefix(record, []byte(f.Magic))
 	if !ok || len(rest) == 0 || rest[0] == 0 {
@@ -123,13 +122,13 @@ func (f Format) Unwrap(key string, record []byte) ([]byte, error) {
 	return rest[1:], nil
 }
 
-// Damaged is the error for a record of this kind that cannot be decoded.
+// Damaged returns the error for a record of this kind that cannot be decoded.
 func (f Format) Damaged(key string, err error) error {
 	return &DamagedError{Kind: f.Kind, Key: key, Err: err}
 }
 
-// Compress returns one zstd frame with a checksum. The same data gives the same
-// frame, in one version of Penstock; readers must not depend on it over versions.
+// Compress returns one zstd frame with a checksum. In one version of Penstock, the same data gives
+// the same frame; readers must not depend on it across versions.
 func Compress(data []byte) ([]byte, error) {
 	frame, err := encoders.encode(data)
 	if err != nil {
@@ -138,15 +137,15 @@ func Compress(data []byte) ([]byte, error) {
 	return frame, nil
 }
 
-// encoders are those of Compress, and decoders are those of Decompress that nobody uses
-// just now; see encoderPool.
+// encoders are the unused encoders of Compress, and decoders the unused decoders of Decompress; see
+// encoderPool.
 var (
 	encoders = &encoderPool{}
 	decoders sync.Pool
 )
 
-// Decompress returns the content of a zstd frame that Compress made. It uses memory for at most
-// limit bytes of content, and returns ErrTooLarge beyond that.
+// Decompress returns the content of a zstd frame of Compress. It uses memory for at most limit
+// bytes of content, and returns ErrTooLarge for larger content.
 func Decompress(frame []byte, limit int) ([]byte, error) {
 	size, err := contentSize(frame, limit)
 	if err != nil {
@@ -154,8 +153,8 @@ func Decompress(frame []byte, limit int) ([]byte, error) {
 	}
 	decoder, ok := decoders.Get().(*zstd.Decoder)
 	if !ok {
-		// The capacity of what it fills is its limit. A decoder that fills a buffer
-		// allocates no window.
+		// The capacity of the output buffer is the limit. A decoder that fills a buffer allocates
+		// no window.
 		decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
 		if err != nil {
 			return nil, fmt.Errorf("decompressing: %w", err)
@@ -174,8 +173,8 @@ func Decompress(frame []byte, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// contentSize returns how large the content of a zstd frame is, as the frame says,
-// limit at most.
+// contentSize returns the size of a zstd frame's content, from its header. A size above limit is an
+// error.
 func contentSize(frame []byte, limit int) (int, error) {
 	var header zstd.Header
 	if err := header.Decode(frame); err != nil {

@@ -44,8 +44,8 @@ func TestUnwrap(t *testing.T) {
 	}
 }
 
-// TestCompressSizes: sizes at which zstd changes the window or the blocks. A limit equal to the
-// content's size suffices, and a smaller one fails.
+// TestCompressSizes: the sizes are those at which zstd changes the window or the blocks. A limit
+// equal to the content's size suffices, and a smaller limit fails.
 func TestCompressSizes(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, 255, 256, 1 << 10, 100_000, 128 << 10, 300_000, 1 << 20, 3_000_000, 9 << 20} {
@@ -74,15 +74,15 @@ func TestCompressSizes(t *testing.T) {
 	}
 }
 
-// TestDecompressBomb: decompressing a bomb takes memory of about the limit, whether the frame
-// states its size or not, or is followed by others.
+// TestDecompressBomb: decompressing a bomb takes about the memory of the limit. The frame may
+// declare its size or not, and further frames may follow.
 func TestDecompressBomb(t *testing.T) {
 	const limit = 1 << 20
 	bomb, err := Compress(make([]byte, 256<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Two frames behind each other tell the size of the first only.
+	// Of two consecutive frames, only the first declares its size.
 	small, err := Compress([]byte("small"))
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestCompressKeepsNothing(t *testing.T) {
 		for range 4 {
 			data := make([]byte, size)
 			for i := range data {
-				// Something of both: words that repeat and bytes that do not.
+				// The data has both repeated words and random bytes.
 				data[i] = byte("abcdefgh"[random.IntN(8)])
 			}
 			inputs = append(inputs, data)
@@ -152,7 +152,7 @@ func TestCompressKeepsNothing(t *testing.T) {
 				t.Errorf("round %d: input %d does not come back: %v", round, i, err)
 			}
 		}
-		runtime.GC() // drops encoders that rest
+		runtime.GC() // frees unused encoders
 	}
 }
 

@@ -8,15 +8,14 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Packs are shared and deleted when nothing refers to them, so every record that comes to
-// refer to a pack is written in a transaction with these conditions, and the collector
-// keeps to an order (see package gc). Of the two of them one wins:
+// Several records share packs, and a pack without references is deleted. So every new reference to
+// a pack is written in a transaction with these conditions, and the collector keeps an order (see
+// package gc). If the two race, one of them succeeds:
 //
-//   - The collector writes the candidate key of a pack before it looks whether something
-//     refers to the pack. It sees earlier writes, and a write after that
-//     fails.
-//   - A create that stores the pack again deletes the candidate key. The collector deletes the
-//     pack only together with the candidate key that it has written.
+//   - The collector writes the candidate key of a pack before it searches for references to the
+//     pack. It sees earlier writes, and later writes fail.
+//   - A create that stores the pack again deletes the candidate key. The collector deletes the pack
+//     only if its own candidate key is unchanged.
 
 // Referable returns the conditions under which a record may refer to packs: each pack exists and is
 // no candidate for deletion.
@@ -30,8 +29,8 @@ func Referable(keys Keys, roots ...string) []clientv3.Cmp {
 	return conditions
 }
 
-// LookReferable returns the reads by which WasReferable finds whether a condition of Referable
-// failed.
+// LookReferable returns the reads from which WasReferable determines whether a condition of
+// Referable failed.
 func LookReferable(keys Keys, roots ...string) []clientv3.Op {
 	var reads []clientv3.Op
 	for _, root := range roots {
@@ -40,8 +39,8 @@ func LookReferable(keys Keys, roots ...string) []clientv3.Op {
 	return reads
 }
 
-// WasReferable returns a *CollectedError with the roots whose conditions failed, nil if none did.
-// found are the results of LookReferable.
+// WasReferable returns a *CollectedError with the roots whose conditions failed, or nil. found are
+// the results of LookReferable.
 func WasReferable(found []*pb.ResponseOp, roots ...string) error {
 	var collected []string
 	for i, root := range roots {

@@ -7,18 +7,18 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Value is a record as etcd has it.
+// Value is a record of etcd.
 type Value struct {
 	Bytes []byte
-	// ModRevision is etcd's revision of the last write of the record, 0 when
-	// there is no record.
+	// ModRevision is etcd's revision of the last write of the record, or 0 if the record does not
+	// exist.
 	ModRevision int64
 }
 
-// Exists reports whether there is a record.
+// Exists reports whether the record exists.
 func (v Value) Exists() bool { return v.ModRevision != 0 }
 
-// Get reads a record with all acknowledged writes (linearizable). A missing record is no error.
+// Get reads a record after all acknowledged writes (linearizable). A missing record is no error.
 func Get(ctx context.Context, kv clientv3.KV, key string) (Value, error) {
 	response, err := kv.Get(ctx, key)
 	if err != nil {
@@ -30,9 +30,9 @@ func Get(ctx context.Context, kv clientv3.KV, key string) (Value, error) {
 	return Value{Bytes: response.Kvs[0].Value, ModRevision: response.Kvs[0].ModRevision}, nil
 }
 
-// Swap is the compare-and-swap of all records in the store. It puts the value if the key was last
-// written at modRevision (0 for a key that must not exist), and all conditions hold. It returns the
-// revision of the key, and whether it put the value.
+// Swap is the compare-and-swap of all records in the store. It puts the value if all conditions
+// hold and the key was last written at modRevision (0 for a key that must not exist). It returns
+// the revision of the key, and whether it put the value.
 //
 // After an error it is unknown whether the value was put.
 func Swap(ctx context.Context, kv clientv3.KV, key string, value []byte, modRevision int64, conditions ...clientv3.Cmp) (int64, bool, error) {

@@ -12,12 +12,12 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// maxUnreadable bounds the remembered records.
+// maxUnreadable bounds the recorded records.
 const maxUnreadable = 100
 
-// Unreadable collects unreadable records. Callers that read records note them. Before it answers,
-// it asks etcd, and drops records that were deleted or written since. Without records it asks
-// nothing.
+// Unreadable collects unreadable records. Callers that read records add them. Before it answers, it
+// reads them from etcd, and drops records that were deleted or written since. Without records, it
+// reads nothing.
 type Unreadable struct {
 	kv clientv3.KV
 
@@ -52,8 +52,8 @@ func (u *Unreadable) Note(key string, value []byte, why error) bool {
 	return true
 }
 
-// Told is Note for a caller that reads a record: it notes the key if err is a *DamagedError or
-// *FormatError. It returns err.
+// Told works like Note, for a caller that reads a record: it adds the key if err is a *DamagedError
+// or *FormatError. It returns err.
 func (u *Unreadable) Told(key string, value []byte, err error) error {
 	var damaged *DamagedError
 	var format *FormatError
@@ -63,9 +63,9 @@ func (u *Unreadable) Told(key string, value []byte, err error) error {
 	return err
 }
 
-// Record is a record that cannot be read.
+// Record is an unreadable record.
 type Record struct {
-	// Key of the record in etcd, and why it cannot be read.
+	// Key is the key of the record in etcd. Why is the reason why it is unreadable.
 	Key, Why string
 }
 
@@ -89,7 +89,8 @@ func (u *Unreadable) List(ctx context.Context) []Record {
 	return records
 }
 
-// still forgets a record whose value is another one, or gone.
+// still reports whether a record is still unreadable. It drops a record that was changed or
+// deleted.
 func (u *Unreadable) still(key string, stored Value, failed error) (string, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -101,7 +102,7 @@ func (u *Unreadable) still(key string, stored Value, failed error) (string, bool
 	return found.why, ok
 }
 
-// Check is nil, or names the records that cannot be read.
+// Check returns an error that names the unreadable records, or nil.
 func (u *Unreadable) Check(ctx context.Context) error {
 	records := u.List(ctx)
 	if len(records) == 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// withoutLeases is a KV whose claims have none.
+// withoutLeases is a KV that grants no leases.
 type withoutLeases struct{ *storetest.Memory }
 
 func (withoutLeases) Grant(context.Context, int64) (*clientv3.LeaseGrantResponse, error) {
@@ -68,7 +68,7 @@ func TestUnreadableRecords(t *testing.T) {
 			t.Errorf("%s is of kind %s, want %s", key, got, want)
 		}
 	}
-	// An error that says nothing of the record is none of it.
+	// An error that is not about the record does not count.
 	if unreadable.Told("k", nil, fmt.Errorf("reading: %w", context.Canceled)) == nil || len(unreadable.List(ctx)) != 0 {
 		t.Error("a read that did not come to be is noted")
 	}

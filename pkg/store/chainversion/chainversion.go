@@ -1,14 +1,15 @@
-// Package chainversion joins two steps: checking a change of a chain's revisions, and writing it.
+// Package chainversion connects two steps: checking a change of a chain's revisions, and writing
+// it.
 //
-// The effect of a change depends on the chain's other revisions: an object that another revision
-// also has stays, so no right to delete it is needed. So a change must be written only to the chain
-// state that was checked. Each chain has a key that is written in the same etcd transaction as
-// every change of its records. The transaction requires that the key has not changed since the
-// check began. Of two changes that were checked at the same time, one is written, and the other is
-// checked again.
+// The effect of a change depends on the chain's other revisions. For example, an object that
+// another revision also has stays, so the user needs no right to delete it. So a change must be
+// written only to the chain state that was checked. Each chain has a key that is written in the
+// same etcd transaction as every change of its records. The transaction requires that the key has
+// not changed since the check began. Of two changes that were checked at the same time, one is
+// written, and the other is checked again.
 //
-// The checking side first reads the key (ChainVersions.Get), then the records, both linearizable,
-// and states this (Precondition.Made). The writer (Client) compares.
+// The check first reads the key (ChainVersions.Get), then the records, both linearizable. It then
+// records the version (Precondition.Made). The writer (Client) compares the version.
 package chainversion
 
 import (
@@ -32,8 +33,8 @@ func New(kv clientv3.KV, prefix string) *ChainVersions {
 	return &ChainVersions{kv: kv, keys: store.NewKeys(prefix)}
 }
 
-// Get returns etcd's revision of the last change of a chain's revisions, 0 when none was
-// counted. Records that are read after it are at least as new.
+// Get returns etcd's revision of the last change of a chain's revisions, or 0 if there was none.
+// Records that are read afterwards are at least as new.
 func (s *ChainVersions) Get(ctx context.Context, chain string) (int64, error) {
 	found, err := store.Get(ctx, s.kv, s.keys.ChainVersion(chain))
 	if err != nil {
@@ -50,32 +51,31 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("the revisions of %s changed while this change was checked against them", e.Chain)
 }
 
-// Precondition holds the state of the chain on which a request was judged. It is valid for
-// one write. The storage may try that write several times, because it begins with the
-// cached record.
+// Precondition holds the state of the chain against which a request was judged. It is valid for one
+// write. The storage may try that write several times, because it begins with the cached record.
 type Precondition struct {
 	mu    sync.Mutex
 	chain string
 	at    int64
 	state state
-	// packs are the roots of those that the record will refer to.
+	// packs are the roots of the packs to which the record will refer.
 	packs []string
-	// beside is the record that changes with this one, nil for none.
+	// beside is the record that changes in the same transaction; nil for none.
 	beside *store.CompanionWrite
 }
 
-// state of a precondition.
+// state is the state of a precondition.
 type state int
 
 const (
-	// open is before a precondition was made, after its write, and when the chain stands
-	// otherwise: nothing can be written.
+	// open allows no write. It applies before Made, after the write, and when the chain has
+	// changed.
 	open state = iota
-	// made lets one write through that is compared.
+	// made allows one write that compares the version.
 	made
-	// waived lets one write through that is compared with nothing.
+	// waived allows one write that does not compare the version.
 	waived
-	// apart lets all writes through: they belong to no chain, or nobody is judged by them.
+	// apart allows all writes: they belong to no chain, or affect no check.
 	apart
 )
 
@@ -88,19 +88,19 @@ func With(ctx context.Context) context.Context {
 }
 
 // Counting returns a context for one unconditional write to a chain. The write changes the chain
-// version, so that concurrent checks start over.
+// version, so that concurrent checks start again.
 func Counting(ctx context.Context, chain string) context.Context {
 	return context.WithValue(ctx, preconditionKey{}, &Precondition{chain: chain, state: waived})
 }
 
 // Referring returns a context for writes that belong to no chain, or that affect no check, such as
-// writes of status. They only require that the packs of the record exist (see Refers).
+// writes of status. These writes only require that the packs of the record exist (see Refers).
 func Referring(ctx context.Context) context.Context {
 	return context.WithValue(ctx, preconditionKey{}, &Precondition{state: apart})
 }
 
-// Accompany changes a record in the transaction of the next write, and replaces an earlier record;
-// nil changes none. Each new precondition forgets it. A nil receiver does nothing.
+// Accompany sets the record that changes in the transaction of the next write; nil means none. Made
+// removes it. A nil receiver does nothing.
 func (p *Precondition) Accompany(record *store.CompanionWrite) {
 	if p == nil {
 		return
@@ -110,8 +110,8 @@ func (p *Precondition) Accompany(record *store.CompanionWrite) {
 	p.beside = record
 }
 
-// Refers sets the packs to which the next write refers, and replaces earlier ones. If one of them
-// is collected, the write fails with a *store.CollectedError. A nil receiver does nothing.
+// Refers sets the packs to which the next write refers. If a pack is collected, the write fails
+// with a *store.CollectedError. A nil receiver does nothing.
 func (p *Precondition) Refers(roots ...string) {
 	if p == nil {
 		return
@@ -121,22 +121,22 @@ func (p *Precondition) Refers(roots ...string) {
 	p.packs = roots
 }
 
-// From returns the precondition for writes with a context; nil for writes that affect no check.
+// From returns the precondition for writes with a context. It is nil for writes that affect no
+// check.
 func From(ctx context.Context) *Precondition {
 	p, _ := ctx.Value(preconditionKey{}).(*Precondition)
 	return p
 }
 
-// Made notes that the next write is judged by the chain as it stood at a revision of
-// etcd, as ChainVersions.Get has it.
+// Made records that the next write was judged against a version of the chain, from
+// ChainVersions.Get.
 func (p *Precondition) Made(chain string, at int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.chain, p.at, p.state, p.beside = chain, at, made, nil
 }
 
-// begin hands the precondition out to one write. With compare the chain must stand as it
-// did at that revision.
+// begin returns the basis of one write.
 func (p *Precondition) begin() (basis, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,13 +152,13 @@ type basis struct {
 	// at is the required version of the chain, if compare is true.
 	at      int64
 	compare bool
-	// apart is true if there is no chain.
+	// apart is true if the write belongs to no chain.
 	apart  bool
 	packs  []string
 	beside *store.CompanionWrite
 }
 
-// spend ends the precondition: it was written by, or is void.
+// spend ends the precondition, after its write or because it no longer holds.
 func (p *Precondition) spend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -46,8 +46,7 @@ func TestWrites(t *testing.T) {
 		t.Errorf("a create of what is there: %+v, %v", got, err)
 	}
 
-	// An update is told that it has to begin anew, and does not get through unless it is
-	// judged again.
+	// The storage must start an update again, and it succeeds only after another check.
 	late := judgedBy(before)
 	got, err := put(late, "/p/e-1", first.Revision)
 	if err != nil || got.Succeeded || got.KV == nil || got.KV.ModRevision != first.Revision {
@@ -64,7 +63,7 @@ func TestWrites(t *testing.T) {
 		t.Errorf("one precondition, two writes: %v", err)
 	}
 
-	// A record of a cache that is behind is no change of the chain.
+	// An outdated cached record is no change of the chain.
 	behind := judgedBy(at())
 	if got, err := client.OptimisticDelete(behind, "/p/e-1", first.Revision, kubernetes.DeleteOptions{GetOnFailure: true}); err != nil || got.Succeeded {
 		t.Errorf("a delete of an older record: %+v, %v", got, err)
@@ -72,8 +71,8 @@ func TestWrites(t *testing.T) {
 		t.Errorf("a delete of the record as it is: %+v, %v", got, err)
 	}
 
-	// Unjudged writes are not written, writes without need of a precondition are counted,
-	// and status is neither.
+	// Unjudged writes fail. Writes without need of a precondition change the chain version. Writes
+	// of status do not change it.
 	if _, err := put(With(ctx), "/p/e-3", 0); !changed(err) {
 		t.Errorf("without a precondition: %v", err)
 	}

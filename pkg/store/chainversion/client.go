@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Client writes records of revisions as the API server's storage does, and the chain version
-// of their chain in the same transaction, when the context has a Precondition.
+// Client writes records of revisions as the API server's storage does. If the context has a
+// Precondition, it also writes the chain version in the same transaction.
 type Client struct {
 	kubernetes.Interface
 	kv   clientv3.KV
@@ -28,9 +28,9 @@ func NewClient(client kubernetes.Interface, kv clientv3.KV, prefix string) *Clie
 
 // OptimisticPut writes a record if the record and its chain are unchanged since the check.
 //
-// If only the chain has changed, it reports a changed record, with the present one. The storage
-// then calls the update function again, which checks again. For a create this is not possible, so
-// the error is a *ChangedError.
+// If only the chain has changed, it reports a changed record, with the current record. The storage
+// then calls the update function again, which checks again. A create has no such function, so its
+// error is a *ChangedError.
 func (c *Client) OptimisticPut(ctx context.Context, key string, value []byte, expected int64, options kubernetes.PutOptions) (kubernetes.PutResponse, error) {
 	p := From(ctx)
 	if p == nil {
@@ -60,7 +60,7 @@ func (c *Client) OptimisticDelete(ctx context.Context, key string, expected int6
 	return kubernetes.DeleteResponse{KV: done.found, Succeeded: done.succeeded, Revision: done.revision}, nil
 }
 
-// outcome of a transaction.
+// outcome is the result of a transaction.
 type outcome struct {
 	chain     string
 	succeeded bool
@@ -68,17 +68,16 @@ type outcome struct {
 	// chain version.
 	asExpected bool
 	// asJudged is true if the record and the chain version were as checked, so the transaction
-	// failed because of neither.
+	// failed for another reason.
 	asJudged bool
-	// found is the record as it is, when nothing was written.
+	// found is the current record, if nothing was written.
 	found    *mvccpb.KeyValue
 	revision int64
 }
 
-// write does the one transaction: the record, the chain version, the packs that the record refers
-// to and the record beside it are compared, and all changes are written, together. A missing pack
-// is a *store.CollectedError, in whatever state the rest is. Only when nothing but the record
-// beside it has changed it tries again by itself.
+// write runs one transaction. It compares the record, the chain version, the packs of the record,
+// and the companion record. It then writes all changes together. A missing pack is always a
+// *store.CollectedError. If only the companion record has changed, write tries again.
 func (c *Client) write(ctx context.Context, p *Precondition, key string, expected int64, change clientv3.Op) (outcome, error) {
 	on, err := p.begin()
 	if err != nil {
@@ -108,7 +107,8 @@ func (c *Client) write(ctx context.Context, p *Precondition, key string, expecte
 	}
 }
 
-// try is write once. When nothing was written it also returns the record beside it, as it is.
+// try makes one attempt of write. If nothing was written, it also returns the current companion
+// record.
 func (c *Client) try(ctx context.Context, p *Precondition, on basis, part store.Part, key string, expected int64, change clientv3.Op) (outcome, store.Value, error) {
 	mark := c.keys.ChainVersion(on.chain)
 	conditions := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", expected)}
@@ -129,7 +129,7 @@ func (c *Client) try(ctx context.Context, p *Precondition, on basis, part store.
 		Else(append(looks, store.LookReferable(c.keys, on.packs...)...)...).
 		Commit()
 	if err != nil {
-		p.spend() // whether it was written is not known
+		p.spend() // whether it was written is unknown
 		return outcome{}, store.Value{}, err
 	}
 	done := outcome{chain: on.chain, succeeded: response.Succeeded, revision: response.Header.Revision}
@@ -157,7 +157,7 @@ func (c *Client) try(ctx context.Context, p *Precondition, on basis, part store.
 	return done, beside, nil
 }
 
-// found returns what an etcd read found, nil for nothing.
+// found returns the record from an etcd read, or nil.
 func found(response *etcdserverpb.ResponseOp) *mvccpb.KeyValue {
 	kvs := response.GetResponseRange().Kvs
 	if len(kvs) == 0 {
@@ -166,7 +166,7 @@ func found(response *etcdserverpb.ResponseOp) *mvccpb.KeyValue {
 	return kvs[0]
 }
 
-// revisionOf returns etcd's revision of the last write of a key, 0 when there is none.
+// revisionOf returns etcd's revision of the last write of a record, or 0 for a missing record.
 func revisionOf(kv *mvccpb.KeyValue) int64 {
 	if kv == nil {
 		return 0

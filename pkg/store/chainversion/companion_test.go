@@ -12,7 +12,7 @@ import (
 )
 
 // TestBeside: a record and its companion are written together or not at all, even if other clients
-// write to either meanwhile.
+// write to either record meanwhile.
 func TestBeside(t *testing.T) {
 	refused := errors.New("refused")
 	for name, tc := range map[string]struct {
@@ -21,7 +21,7 @@ func TestBeside(t *testing.T) {
 		meanwhile string
 		// change returns the new value of the companion record; the default appends "+".
 		change func(found string) (string, error)
-		// apart is a write that is no change of the chain.
+		// apart is true for a write that is no change of the chain.
 		apart   bool
 		written bool
 		// beside is the companion record afterwards. tries is the number of calls of change.

@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// As the API server library has them for its own connections to etcd.
+	// The API server library has the same values for its own connections to etcd.
 	keepalive        = 30 * time.Second
 	keepaliveTimeout = 10 * time.Second
 	dialTimeout      = 20 * time.Second
-	// retryMost bounds the pause before a client reconnects to etcd. By default a client would wait
-	// up to two minutes after etcd is back, and clients outlive an outage (see AfterOutage of
-	// pkg/server/database).
+	// retryMost bounds the pause before a client reconnects to etcd. By default, a client may wait
+	// up to two minutes after etcd is available again. Clients are kept during an outage (see
+	// AfterOutage of pkg/server/database).
 	retryMost = 3 * time.Second
 )
 
-// New connects to etcd. Errors go to the caller and not to the log. maxMessage bounds an answer of
-// etcd in bytes; 0 sets no bound.
+// New connects to etcd. It returns errors to the caller, and does not log them. maxMessage bounds
+// an answer of etcd in bytes; 0 means no limit.
 func New(to storagebackend.TransportConfig, maxMessage int) (*clientv3.Client, error) {
 	again := backoff.DefaultConfig
 	again.MaxDelay = retryMost

@@ -11,10 +11,10 @@ import (
 // grpcWarnings is the verbosity at which warnings of gRPC are logged.
 const grpcWarnings = 5
 
-// LimitLog keeps warnings of gRPC out of the log of this process, unless it is verbose. They are
-// about connections that gRPC makes anew by itself; the code that waits for an etcd reports an
-// outage. The library of the API server logs all of them, more than twenty when an embedded etcd
-// ends first. It must be called before gRPC is used.
+// LimitLog keeps warnings of gRPC out of this process's log, unless the log is verbose. They are
+// about connections that gRPC itself restores. The code that waits for an etcd reports an outage.
+// The API server library logs all of them: more than twenty lines if an embedded etcd ends first.
+// LimitLog must be called before gRPC is used.
 func LimitLog() {
 	if klog.V(grpcWarnings).Enabled() {
 		return
@@ -22,7 +22,7 @@ func LimitLog() {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, errorLog{}))
 }
 
-// errorLog writes errors of gRPC to our log.
+// errorLog writes errors of gRPC to Penstock's log.
 type errorLog struct{}
 
 // Write implements io.Writer.

@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TestLimitLog: the last line of the log is the reason why a process ends, and no warning of a
-// connection to the etcd that it has stopped.
+// TestLimitLog: the last line of the log is the reason why a process ends. It is not a warning
+// about a connection to the etcd that the process has stopped.
 func TestLimitLog(t *testing.T) {
 	state := klog.CaptureState()
 	defer state.Restore()

@@ -1,7 +1,8 @@
-// Package fsck checks a store as a whole: every record decodes, every digest holds, every
-// reference resolves, every inventory belongs to a chain, and nothing is left over.
+// Package fsck checks a whole store. Every record must decode, every digest must match, and every
+// reference must resolve. Every inventory must belong to a chain, and there must be no left-over
+// records.
 //
-// It only reads. The collector (package gc) deletes left-over records.
+// The package only reads. The collector (package gc) deletes left-over records.
 package fsck
 
 import (
@@ -25,18 +26,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/references"
 )
 
-// Kind of a problem.
+// Kind is the kind of a problem.
 type Kind string
 
-// Kinds of problems.
+// These are the kinds of problems.
 const (
-	// Unreadable is a record that does not decode.
+	// Unreadable is a record that cannot be decoded.
 	Unreadable Kind = "Unreadable"
 	// Corrupt is a pack whose bytes do not match their digests.
 	Corrupt Kind = "Corrupt"
-	// Missing is a pack, or a part or base of one, that something refers to.
+	// Missing is a referenced pack, or a part or base of a pack.
 	Missing Kind = "Missing"
-	// Stray is an inventory with entries of a chain that has no head.
+	// Stray is an inventory with entries whose chain has no head.
 	Stray Kind = "Stray"
 	// LeftOver is a record without references.
 	LeftOver Kind = "LeftOver"
@@ -45,23 +46,23 @@ const (
 // Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{Unreadable, Corrupt, Missing, Stray, LeftOver} }
 
-// Problem is one thing that is wrong.
+// Problem is one fault in the store.
 type Problem struct {
 	Kind Kind `json:"kind"`
-	// Key of the record in etcd.
+	// Key is the key of the record in etcd.
 	Key string `json:"key"`
 	// Message describes the finding and the affected object.
 	Message string `json:"message"`
-	// Repair says how to repair it.
+	// Repair describes how to repair the fault.
 	Repair string `json:"repair"`
 }
 
-// maxProblems bounds a report. More say nothing new.
+// maxProblems bounds a report, because further problems add little.
 const maxProblems = 1000
 
-// Report has the findings of a check.
+// Report holds the findings of a check.
 type Report struct {
-	// Revision of etcd at which the check began.
+	// Revision is the revision of etcd at which the check began.
 	Revision int64 `json:"revision"`
 	// Records is the number of records that are no packs, and Packs the number of packs. Deltas is
 	// the number of packs that are compressed against another pack.
@@ -70,19 +71,19 @@ type Report struct {
 	Deltas  int `json:"deltas"`
 	// PackBytes is the size of packs.
 	PackBytes int64 `json:"packBytes"`
-	// Extensions are the extensions with records, the largest first.
+	// Extensions are the extensions with records, largest first.
 	Extensions []Extension `json:"extensions"`
 	// Problems are sorted by kind and key. Omitted is the number of further problems.
 	Problems []Problem `json:"problems"`
 	Omitted  int       `json:"omitted,omitempty"`
 }
 
-// Damaged reports whether the check found damage: any finding but leftovers.
+// Damaged reports whether the check found damage: any problem except left-over records.
 func (r Report) Damaged() bool {
 	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind != LeftOver })
 }
 
-// Counts are the numbers of problems by kind, all kinds.
+// Counts returns the number of problems of each kind, including 0.
 func (r Report) Counts() map[Kind]int {
 	counts := map[Kind]int{}
 	for _, kind := range Kinds() {
@@ -102,7 +103,7 @@ func (r *Report) add(kind Kind, key, message, repair string) {
 	r.Problems = append(r.Problems, Problem{Kind: kind, Key: key, Message: message, Repair: repair})
 }
 
-// Remedies for problems.
+// These texts describe how to repair problems.
 const (
 	restore  = "restore the store from a snapshot, or see docs/operations/runbooks/PenstockStoreDamaged.md"
 	resupply = "apply the revision again with all of its manifests, or restore the store from a snapshot"
@@ -110,17 +111,17 @@ const (
 	repair   = "penstock fsck --repair deletes it, and so does the next collection"
 )
 
-// Options of a check.
+// Options are the options of a check.
 type Options struct {
 	// Source reads the store.
 	Source *references.Source
 	// KV and Prefix are the client and the prefix of the source.
 	KV     clientv3.KV
 	Prefix string
-	// Digester has the key of the store; without the key, Secrets are not checked.
+	// Digester needs the key of the store to check Secrets; without the key, it skips them.
 	Digester manifest.Digester
 	// Pace is called after reads with the number of bytes, and may wait; nil never waits. Its error
-	// ends the check. The reads at one revision count only an eighth, because etcd compacts that
+	// ends the check. Reads at the fixed revision count only an eighth, because etcd compacts that
 	// revision after minutes.
 	Pace func(ctx context.Context, bytes int) error
 }
@@ -155,20 +156,21 @@ type check struct {
 	Options
 	keys   store.Keys
 	report Report
-	// referred has what records refer to; unknown is set when that is not all.
+	// referred holds the packs to which records refer. unknown is set if some references are
+	// unknown.
 	referred references.Set
 	unknown  bool
 	packs    []references.Pack
 	sizes    *sizes
-	// parts are the keys of parts and candidates, named those that a pack has.
+	// parts are the keys of chunks and candidates. named holds the chunks in pack records.
 	parts []string
 	named map[string]bool
-	// heads are the chains that have one, inventories the keys of those with entries.
+	// heads are the chains with a head. inventories holds the chains whose inventory has entries.
 	heads       map[string]bool
 	inventories map[string]string
 }
 
-// records reads all records but packs.
+// records reads all records except packs.
 func (c *check) records(ctx context.Context) error {
 	read := 0
 	return c.Source.Each(ctx, c.report.Revision, func(kv *mvccpb.KeyValue) error {
@@ -189,7 +191,7 @@ func (c *check) records(ctx context.Context) error {
 	})
 }
 
-// pace is after how many bytes of small records Pace is called.
+// pace is the number of bytes of small records between calls of Pace.
 const pace = 256 << 10
 
 // decode decodes one record, and returns the packs that it refers to.
@@ -197,7 +199,7 @@ func (c *check) decode(key string, record []byte) ([]string, error) {
 	switch c.keys.KindOf(key) {
 	case "head":
 		head, err := chain.DecodeHead(key, record)
-		// Whose it is stands in its key: also one that cannot be read is there.
+		// The key names the chain, so an unreadable head counts too.
 		c.heads[strings.TrimSuffix(key, "/head")] = true
 		if err == nil && c.keys.Head(head.Name) != key {
 			err = &store.DamagedError{Kind: "chain head", Key: key, Err: fmt.Errorf("it is the head of extension %q", head.Name)}
@@ -220,7 +222,7 @@ func (c *check) decode(key string, record []byte) ([]string, error) {
 	return c.Source.Decode(key, record)
 }
 
-// packRecords reads what the records of packs say.
+// packRecords reads the records of packs.
 func (c *check) packRecords(ctx context.Context) error {
 	reserved := map[string]bool{}
 	read := 0
@@ -272,7 +274,7 @@ func (c *check) packRecord(root, key string, value []byte) {
 	c.report.Packs++
 }
 
-// users says in words which records refer to a pack.
+// users describes the records that refer to a pack.
 func (c *check) users(root string) string {
 	if users := c.referred[root]; len(users) > 0 {
 		return "; " + strings.Join(users, ", ") + " need it"
@@ -280,7 +282,7 @@ func (c *check) users(root string) string {
 	return ""
 }
 
-// resolve compares what is there with what is referred to.
+// resolve compares the existing packs with the references.
 func (c *check) resolve(context.Context) error {
 	for _, root := range references.Missing(c.packs, c.referred) {
 		c.report.add(Missing, c.keys.Pack(root), "it is not there"+c.users(root), resupply)
@@ -291,7 +293,7 @@ func (c *check) resolve(context.Context) error {
 		}
 	}
 	if c.unknown {
-		return nil // left-over records are not known
+		return nil // left-over records are unknown
 	}
 	kept, goes := references.Kept(c.packs, c.referred), map[string]bool{}
 	for _, one := range c.packs {
@@ -308,7 +310,7 @@ func (c *check) resolve(context.Context) error {
 	return nil
 }
 
-// contents reads every pack.
+// contents reads every pack and verifies it.
 func (c *check) contents(ctx context.Context) error {
 	packs := pack.New(c.KV, c.Prefix, c.Digester)
 	for _, one := range c.packs {
@@ -327,7 +329,7 @@ func (c *check) contents(ctx context.Context) error {
 	return nil
 }
 
-// content notes what came of reading a pack.
+// content records the result of reading a pack.
 func (c *check) content(ctx context.Context, one references.Pack, failed error) error {
 	var missing *pack.MissingError
 	var corrupt *pack.CorruptError
@@ -336,7 +338,7 @@ func (c *check) content(ctx context.Context, one references.Pack, failed error) 
 	case failed == nil || errors.Is(failed, manifest.ErrNoSecretKey):
 		return nil
 	case errors.As(failed, &missing):
-		// It may have been collected since.
+		// The pack may have been collected since.
 		stored, err := store.Get(ctx, c.KV, key)
 		if err == nil && stored.Exists() {
 			c.report.add(Missing, key, failed.Error()+c.users(one.Root), resupply)
@@ -346,7 +348,7 @@ func (c *check) content(ctx context.Context, one references.Pack, failed error) 
 		c.report.add(Corrupt, key, failed.Error()+c.users(one.Root), resupply)
 		return nil
 	case errors.As(failed, new(*store.FormatError)):
-		return nil // it was noted
+		return nil // already reported
 	default:
 		return failed
 	}

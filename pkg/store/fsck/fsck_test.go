@@ -21,7 +21,7 @@ import (
 
 const prefix = "/p"
 
-// TestCheck damages a store in every way that there is, one after the other.
+// TestCheck damages a store in every known way, one after the other.
 func TestCheck(t *testing.T) {
 	etcd := storetest.Client(t)
 	ctx, keys := t.Context(), store.NewKeys(prefix)
@@ -120,7 +120,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// randomText does not compress: a pack of it is worth a delta.
+// randomText returns text that does not compress, so a pack with it is stored as a delta.
 func randomText() string {
 	random := rand.New(rand.NewPCG(1, 2))
 	text := make([]byte, 2000)

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/references"
 )
 
-// Extension has the space of one extension in the store.
+// Extension holds the stored size of one extension.
 type Extension struct {
 	Name string `json:"name"`
 	// Revisions is the number of revisions.
@@ -22,10 +22,10 @@ type Extension struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// sizes adds up what extensions take.
+// sizes adds up the stored sizes of extensions.
 type sizes struct {
 	byName map[string]*Extension
-	// packs has what packs take, by root.
+	// packs holds the sizes of packs by root.
 	packs map[string]int64
 }
 
@@ -51,10 +51,10 @@ func (s *sizes) record(keys store.Keys, kv *mvccpb.KeyValue) {
 	}
 }
 
-// revisions is the kind of their records.
+// revisions is the kind of the records of revisions.
 const revisions = "clusterextensionrevisions"
 
-// extensionOf is the extension that a record belongs to, by its key.
+// extensionOf returns the extension of a record, from its key.
 func extensionOf(keys store.Keys, key string) (string, bool) {
 	if rest, ok := strings.CutPrefix(key, keys.Chains()); ok {
 		escaped, _, _ := strings.Cut(rest, "/")
@@ -69,8 +69,8 @@ func extensionOf(keys store.Keys, key string) (string, bool) {
 	return name[:max(0, end)], end > 0
 }
 
-// attribute adds packs to the extensions whose revisions list them, and bases that none
-// lists to those that need them.
+// attribute adds packs to the extensions whose revisions list them. A base that no revision lists
+// is added to an extension that needs it.
 func (s *sizes) attribute(keys store.Keys, packs []references.Pack, referred references.Set) {
 	owner := func(root string) string {
 		for _, key := range referred[root] {
@@ -93,7 +93,7 @@ func (s *sizes) attribute(keys store.Keys, packs []references.Pack, referred ref
 	}
 }
 
-// extensions are all of them, the largest first.
+// extensions returns all extensions, largest first.
 func (s *sizes) extensions() []Extension {
 	all := []Extension{}
 	for _, one := range s.byName {

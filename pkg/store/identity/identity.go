@@ -1,7 +1,7 @@
-// Package identity distinguishes stores. A store that was restored empty or from an old backup, or
-// is the store of another cluster, looks to clients as if objects were deleted, and garbage
-// collection would act on that. So a store has an identity, the host cluster keeps a witness of it
-// (a Mark), and Judge decides from the two whether the store may be served.
+// Package identity distinguishes stores. A store may be restored empty or from an old backup, or
+// may belong to another cluster. To clients, objects then seem deleted, and garbage collection
+// would act on that. So a store has an identity, and the host cluster keeps a witness of it (a
+// Mark). Judge compares the two and decides whether the store may be served.
 package identity
 
 import (
@@ -22,20 +22,20 @@ import (
 //
 //   - 1: every pack is whole, and never deleted.
 //   - 2: packs may be deltas, and unreferenced packs are collected. A Penstock that knows only
-//     format 1 must not write to such a store: a pack that it found may be collected before it
-//     refers to it.
+//     format 1 must not write to such a store: an existing pack may be collected before the new
+//     record refers to it.
 const Format = 2
 
-// maxBytes bounds the record of an identity, which has 200.
+// maxBytes bounds the record of an identity, which has about 200 bytes.
 const maxBytes = 4 << 10
 
-// Key is the secret of a store: it keys the digests of Secrets. It prints and
-// marshals as a placeholder.
+// Key is the secret of a store: the key of the digests of Secrets. It prints and marshals as a
+// placeholder.
 type Key [32]byte
 
 const redacted = "[redacted]"
 
-// Format prints the placeholder, for every verb.
+// Format implements fmt.Formatter. It prints the placeholder for every verb.
 func (Key) Format(f fmt.State, _ rune) {
 	_, _ = io.WriteString(f, redacted)
 }
@@ -45,21 +45,21 @@ func (Key) MarshalText() ([]byte, error) {
 	return []byte(redacted), nil
 }
 
-// Identity of a store.
+// Identity is the identity of a store.
 type Identity struct {
 	// ID is a UUID.
 	ID string
-	// SecretKey keys the digests of Secrets.
+	// SecretKey is the key of the digests of Secrets.
 	SecretKey Key
 	// Format is the layout of the store.
 	Format int
-	// CreatedAt is kept to the second, in UTC.
+	// CreatedAt is in UTC, to the second.
 	CreatedAt time.Time
 	// Epoch is the number of restores from a snapshot. All other fields except Format never change.
 	Epoch int
 }
 
-// New makes an identity up, from a source of random bytes.
+// New creates an identity from a source of random bytes.
 func New(random io.Reader, now time.Time) (Identity, error) {
 	identity := Identity{Format: Format, CreatedAt: now.UTC().Truncate(time.Second)}
 	var id [16]byte
@@ -75,7 +75,7 @@ func New(random io.Reader, now time.Time) (Identity, error) {
 	return identity, nil
 }
 
-// stored is an identity as it is in etcd, behind the magic and the format.
+// stored is an identity in its stored form, after the magic and the format.
 type stored struct {
 	ID        string    `json:"id"`
 	SecretKey []byte    `json:"secretKey"`
@@ -87,7 +87,7 @@ func recordFormat() store.Format {
 	return store.Format{Kind: "store identity", Magic: "PKS", Version: Format, Limit: maxBytes}
 }
 
-// encode writes the format of the identity, so that what does not raise it leaves it.
+// encode writes the format of the identity, so that only Raise changes the format.
 func encode(identity Identity) ([]byte, error) {
 	body, err := json.Marshal(stored{ID: identity.ID, SecretKey: identity.SecretKey[:], CreatedAt: identity.CreatedAt, Epoch: identity.Epoch})
 	if err != nil {
@@ -108,7 +108,7 @@ func decode(key string, record []byte) (Identity, error) {
 	}
 	var s stored
 	if err := json.Unmarshal(body, &s); err != nil {
-		// Its text might quote the key.
+		// The decoder's error might quote the key.
 		return Identity{}, recordFormat().Damaged(key, errors.New("it is not JSON of an identity"))
 	}
 	identity := Identity{ID: s.ID, Format: int(record[len(recordFormat().Magic)]), CreatedAt: s.CreatedAt, Epoch: s.Epoch}
@@ -131,7 +131,7 @@ type Store struct {
 	keys store.Keys
 
 	mu sync.Mutex
-	// looked is the last finding of HighWater.
+	// looked is the last result of HighWater.
 	looked look
 }
 
@@ -143,8 +143,8 @@ func NewStore(kv clientv3.KV, prefix string) *Store {
 	return &Store{kv: kv, keys: store.NewKeys(prefix)}
 }
 
-// Read returns the identity, and whether there is one. A store in a newer format
-// is a *store.FormatError.
+// Read returns the identity, and whether the store has one. A store in a newer format is a
+// *store.FormatError.
 func (s *Store) Read(ctx context.Context) (Identity, bool, error) {
 	value, err := store.Get(ctx, s.kv, s.keys.Identity())
 	if err != nil || !value.Exists() {
@@ -154,15 +154,15 @@ func (s *Store) Read(ctx context.Context) (Identity, bool, error) {
 	return identity, err == nil, err
 }
 
-// Create stores the identity unless the store has one. It returns the stored identity, and whether
-// it was created. Replicas that start together all get the same. Call it only after Judge returned
-// FirstStart, or after a user accepted an empty store.
+// Create stores the identity if the store has none. It returns the stored identity, and whether it
+// was created. Replicas that start together all get the same identity. Call Create only after Judge
+// returned FirstStart, or after a user accepted an empty store.
 func (s *Store) Create(ctx context.Context, identity Identity) (Identity, bool, error) {
 	record, err := encode(identity)
 	if err != nil {
 		return Identity{}, false, fmt.Errorf("creating the identity of the store: %w", err)
 	}
-	// A record that could not be read back must not be written.
+	// An unreadable record must not be written.
 	if _, err := decode(s.keys.Identity(), record); err != nil {
 		return Identity{}, false, fmt.Errorf("creating the identity of the store: %w", err)
 	}
@@ -181,8 +181,8 @@ func (s *Store) Create(ctx context.Context, identity Identity) (Identity, bool, 
 }
 
 // BeginEpoch begins a new epoch after the store was restored from a snapshot, and returns the new
-// identity. The witness, which is the record in the host, then has another epoch. The revisions of etcd
-// alone could not show that.
+// identity. Its epoch then differs from that of the witness in the host. The revisions of etcd
+// alone could not show the restore.
 func (s *Store) BeginEpoch(ctx context.Context) (Identity, error) {
 	stored, err := store.Get(ctx, s.kv, s.keys.Identity())
 	if err != nil {
@@ -210,9 +210,9 @@ func (s *Store) BeginEpoch(ctx context.Context) (Identity, error) {
 	return identity, nil
 }
 
-// Raise raises the format of a store to the present one, and returns its identity. A store that has
-// the format is not written. Call it only when the store may be served: a Penstock that does not
-// know the format refuses the store afterwards.
+// Raise raises the format of a store to Format, and returns its identity. It does not write a store
+// that already has this format. Call it only if the store may be served: an older Penstock then
+// refuses the store.
 func (s *Store) Raise(ctx context.Context) (Identity, error) {
 	for range raiseAttempts {
 		stored, err := store.Get(ctx, s.kv, s.keys.Identity())
@@ -245,8 +245,8 @@ func (s *Store) Raise(ctx context.Context) (Identity, error) {
 	return Identity{}, errors.New("raising the format of the store: others changed its identity meanwhile; try again")
 }
 
-// raiseAttempts bounds the tries of Raise. Replicas that start together raise the format together,
-// and only one succeeds.
+// raiseAttempts bounds the attempts of Raise. Replicas that start together all try to raise the
+// format, and only one succeeds.
 const raiseAttempts = 5
 
 // Observe reads the facts for Judge at one revision of etcd. A store in a newer format is no error;
@@ -278,16 +278,16 @@ func (s *Store) Observe(ctx context.Context) (Observed, error) {
 	return observed, nil
 }
 
-// HighWater returns the etcd revision of the newest record in the store, 0 without records. It does
-// not change while the store is idle: the API server's compactor writes outside of the prefix. It
-// can fall when the newest record is deleted, so a Mark takes only a higher value.
+// HighWater returns the etcd revision of the newest record in the store, or 0 without records. It
+// does not change while the store is idle: the API server's compactor writes outside the prefix. It
+// can decrease when the newest record is deleted, so a Mark takes only a higher value.
 //
 // etcd 3.7 answers from its index in memory; older versions read all records. Both visit all keys.
-// So etcd is asked only if anything was written since the last time.
+// So HighWater asks etcd only if anything was written since the last call.
 func (s *Store) HighWater(ctx context.Context) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Every answer has the revision that etcd is at.
+	// Every answer contains the current revision of etcd.
 	now, err := s.kv.Do(ctx, clientv3.OpGet(s.keys.Identity(), clientv3.WithKeysOnly()))
 	if err != nil {
 		return 0, fmt.Errorf("reading the revision of etcd: %w", err)
@@ -307,7 +307,7 @@ func (s *Store) HighWater(ctx context.Context) (int64, error) {
 	return found.highWater, nil
 }
 
-// newest gets the key that was written last.
+// newest returns a read of the key that was written last.
 func (s *Store) newest() clientv3.Op {
 	return clientv3.OpGet(s.keys.All(), clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(1),
 		clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend))

@@ -41,7 +41,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// A key that gets into a log makes all digests of Secrets guessable.
+// TestKeyDoesNotShow: a key in a log would make all digests of Secrets guessable.
 func TestKeyDoesNotShow(t *testing.T) {
 	identity := candidate(t, 1)
 	shown := fmt.Sprintf("%v %+v %#v %s %x %d", identity, identity, identity, identity.SecretKey, identity.SecretKey, identity.SecretKey[:0])
@@ -64,11 +64,11 @@ func TestKeyDoesNotShow(t *testing.T) {
 	}
 }
 
-// The life of a store as the server leads it.
+// TestFirstStartThenHealthy runs the life of a store as the server does.
 func TestFirstStartThenHealthy(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s := NewStore(client, "/penstock")
-	if _, err := client.Put(ctx, "compact_rev_key", "1"); err != nil { // others' keys are not ours
+	if _, err := client.Put(ctx, "compact_rev_key", "1"); err != nil { // keys outside the prefix do not count
 		t.Fatal(err)
 	}
 	if _, err := client.Put(ctx, "/penstock-other/x", "1"); err != nil {
@@ -141,7 +141,7 @@ func TestHighWaterOfAnIdleStore(t *testing.T) {
 	}
 }
 
-// scans counts what is asked of more than one key.
+// scans counts reads of more than one key.
 type scans struct {
 	clientv3.KV
 	count int
@@ -187,7 +187,7 @@ func TestHighWater(t *testing.T) {
 		t.Errorf("writes of others moved it from %d to %d", a, got)
 	}
 
-	// It falls with a delete. The verdict does not.
+	// HighWater decreases after a deletion. The verdict does not change.
 	identity, _, err := s.Create(ctx, candidate(t, 1))
 	if err != nil {
 		t.Fatal(err)
@@ -309,7 +309,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestBeginEpoch: a store that was restored is the same one, of another epoch.
+// TestBeginEpoch: a restored store has the same identity, with another epoch.
 func TestBeginEpoch(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s := NewStore(client, "/penstock")
@@ -333,8 +333,8 @@ func TestBeginEpoch(t *testing.T) {
 	}
 }
 
-// TestRaise: the format of a store is raised once, despite crashes, and nothing else of its
-// identity changes.
+// TestRaise: the format of a store is raised once, despite crashes. The rest of its identity does
+// not change.
 func TestRaise(t *testing.T) {
 	client := storetest.Client(t)
 	for _, how := range []storetest.Crash{storetest.BeforeWrite, storetest.AfterWrite, storetest.AnswerLost} {

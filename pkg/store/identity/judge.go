@@ -6,66 +6,64 @@ import "fmt"
 type State string
 
 const (
-	// FirstStart means that neither store nor witness exists: both are to be created.
+	// FirstStart means that neither store nor witness exists. The server creates both.
 	FirstStart State = "FirstStart"
 	// Healthy means that the store matches its witness and is not behind it.
 	Healthy State = "Healthy"
-	// Empty has no store where one was witnessed.
+	// Empty means that the witnessed store does not exist.
 	Empty State = "Empty"
 	// Foreign means that the store has another identity than the witness, or records without an
 	// identity.
 	Foreign State = "Foreign"
-	// Older is the right store at an earlier time, such as a backup.
+	// Older means the right store at an earlier time, such as a backup.
 	Older State = "Older"
 	// Restored means the right store at an earlier time, from penstock restore: etcd's revision is
 	// higher than the witness, but the content is older.
 	Restored State = "Restored"
-	// NewerFormat was written by a newer Penstock.
+	// NewerFormat means that a newer Penstock wrote the store.
 	NewerFormat State = "NewerFormat"
 )
 
-// Observed is the identity read from a store.
+// Observed holds the facts about a store that Judge needs.
 type Observed struct {
 	// Found is true if the store has an identity.
 	Found bool
-	// ID of the store; empty when it cannot be read in this Format.
+	// ID is the id of the store. It is empty if this Format cannot read it.
 	ID string
-	// Format of the store.
+	// Format is the layout of the store.
 	Format int
-	// Revision is etcd's present revision. Within one history of an etcd it
-	// never falls.
+	// Revision is etcd's current revision. It never decreases within one history of an etcd.
 	Revision int64
-	// Epoch counts how often the store was restored.
+	// Epoch is the number of restores of the store.
 	Epoch int
-	// HighWater is the revision of the newest record of the store, 0 when it
-	// has none.
+	// HighWater is the revision of the newest record of the store, or 0.
 	HighWater int64
 }
 
-// Verdict says whether a store may be served, with the reason.
+// Verdict is the decision whether a store may be served.
 type Verdict struct {
 	State State
-	// Reason in one sentence for people.
+	// Reason explains the state to users, in one sentence.
 	Reason string
 }
 
-// Serve reports whether the store may be served: all other states wait for a person to decide.
+// Serve reports whether the store may be served. All other states wait for a user to decide.
 func (v Verdict) Serve() bool {
 	return v.State == FirstStart || v.State == Healthy
 }
 
-// rule is one line of the table that Judge goes through.
+// rule is one line of Judge's table.
 type rule struct {
 	state   State
 	applies func(Observed, *Mark) bool
 	reason  func(Observed, *Mark) string
 }
 
-// Judge compares a store with its witness, nil if the host has none. It checks formats first,
-// because records in an unknown format cannot be compared.
+// Judge compares a store with its witness; mark is nil if the host has no witness. It checks
+// formats first, because records in an unknown format cannot be compared.
 //
-// Older is decided by etcd's revision and not by the revision of the newest record, which falls
-// when that record is deleted.
+// Older depends on etcd's revision. It does not depend on the revision of the newest record, which
+// decreases when that record is deleted.
 func Judge(o Observed, mark *Mark) Verdict {
 	for _, r := range rules() {
 		if r.applies(o, mark) {
@@ -75,7 +73,7 @@ func Judge(o Observed, mark *Mark) Verdict {
 	return Verdict{State: Healthy, Reason: fmt.Sprintf("the store is %s, as witnessed", o.ID)}
 }
 
-// rules are in order: the first that applies decides.
+// rules returns the rules in order: the first that applies decides.
 func rules() []rule {
 	return []rule{
 		{NewerFormat,

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Keys of a mark in the data of a ConfigMap.
+// These are the keys of a mark in the data of a ConfigMap.
 const (
 	markStoreID   = "storeID"
 	markHighWater = "highWater"
@@ -20,17 +20,17 @@ type Mark struct {
 	StoreID string
 	// HighWater is an etcd revision that the store has reached.
 	HighWater int64
-	// Format is the store's layout.
+	// Format is the layout of the store.
 	Format int
-	// Epoch counts how often the store was restored.
+	// Epoch is the number of restores of the store.
 	Epoch int
-	// Moved is the digest of the snapshot that an installation with an empty store begins with;
-	// empty once it has, and where none was moved.
+	// Moved is the digest of the snapshot that an installation with an empty store restores at
+	// first. It is empty afterwards, and without a snapshot.
 	Moved string
 }
 
 // Raised returns the mark with a higher high-water mark, and whether it is higher. A mark never
-// falls, and an unchanged mark is not written.
+// decreases, and an unchanged mark is not written.
 func (m Mark) Raised(highWater int64) (Mark, bool) {
 	if highWater <= m.HighWater {
 		return m, false
@@ -55,9 +55,8 @@ func (m Mark) Encode() map[string]string {
 	return data
 }
 
-// DecodeMark reads the data of a ConfigMap. Keys that it does not know make no
-// difference. A mark that cannot be read is an error and never a missing one:
-// without a mark, an empty store would pass for a first start.
+// DecodeMark reads the data of a ConfigMap. It ignores unknown keys. An unreadable mark is an
+// error, and never counts as missing: without a mark, an empty store would count as a first start.
 func DecodeMark(data map[string]string) (Mark, error) {
 	mark := Mark{StoreID: data[markStoreID], Moved: data[markMoved]}
 	if mark.StoreID == "" {

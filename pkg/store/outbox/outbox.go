@@ -1,7 +1,7 @@
-// Package outbox keeps notifications until each receiver has taken them: a log of bounded length,
-// one cursor for each receiver, and the marks of recorded facts.
+// Package outbox keeps notifications until each receiver has taken them. It has a log of bounded
+// length, a cursor for each receiver, and the marks of recorded facts.
 //
-// outbox.go has the functions for callers, records.go the stored form. One process writes at a
+// outbox.go has the functions for callers, records.go the stored form. Only one process writes at a
 // time, the leader. Begin fences off earlier leaders: their writes fail with ErrOvertaken.
 package outbox
 
@@ -26,15 +26,15 @@ const MaxEntries = 1000
 type Mark struct {
 	// Key names the fact within its object, such as Halted/BudgetExceeded.
 	Key string `json:"key"`
-	// Since is the time at which the fact became true, and At the time at which it was recorded, in
-	// Unix seconds.
+	// Since is the time at which the fact became true, in Unix seconds. At is the time at which it
+	// was recorded.
 	Since int64 `json:"since"`
 	At    int64 `json:"at"`
 }
 
 // Entry is one record of the log.
 type Entry struct {
-	// Number counts the entries of this store. It has no gaps.
+	// Number is the number of the entry in this store. Numbers have no gaps.
 	Number int64
 	// Body is the content to send, in JSON.
 	Body json.RawMessage
@@ -44,10 +44,10 @@ type Entry struct {
 type Cursor struct {
 	// Next is the number of the first entry that the receiver has not taken.
 	Next int64 `json:"next"`
-	// Until bounds the entries of a summary that was begun, so that it has the same id when it is
-	// sent again. It is 0 without such a summary.
+	// Until is the end of a summary that the receiver has not taken, so that a repeated summary has
+	// the same id. It is 0 without such a summary.
 	Until int64 `json:"until,omitempty"`
-	// Greeted is true when the receiver has answered once.
+	// Greeted is true after the receiver has answered once.
 	Greeted bool `json:"greeted,omitempty"`
 }
 
@@ -55,11 +55,11 @@ type Cursor struct {
 // again.
 var ErrOvertaken = errors.New("another process has begun to record notifications")
 
-// Outbox is safe for concurrent use.
+// Outbox stores notifications. It is safe for concurrent use.
 type Outbox struct {
 	kv   clientv3.KV
 	keys store.Keys
-	// unreadable is told of records that cannot be read; nil is told nothing.
+	// unreadable is the list to which unreadable records are added, or nil.
 	unreadable *store.Unreadable
 
 	mu sync.Mutex
@@ -72,23 +72,23 @@ type Outbox struct {
 	marks   map[string][]Mark
 }
 
-// New returns the outbox below an etcd prefix. It has to be begun.
+// New returns the outbox below an etcd prefix. The caller must call Begin first.
 func New(kv clientv3.KV, prefix string) *Outbox {
 	o := &Outbox{kv: kv, keys: store.NewKeys(prefix)}
 	o.reset()
 	return o
 }
 
-// Noting has records that cannot be read noted. It returns the same outbox.
+// Noting sets the list to which unreadable records are added. It returns the same outbox.
 func (o *Outbox) Noting(unreadable *store.Unreadable) *Outbox {
 	o.unreadable = unreadable
 	return o
 }
 
-// Begin begins recording for this process, and returns since when something is recorded:
+// Begin begins recording for this process, and returns the time since which facts are recorded:
 //
-//  1. Other processes cannot write any more.
-//  2. The stored records are read.
+//  1. It fences off other processes.
+//  2. It reads the stored records.
 func (o *Outbox) Begin(ctx context.Context, now time.Time) (time.Time, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -99,8 +99,8 @@ func (o *Outbox) Begin(ctx context.Context, now time.Time) (time.Time, error) {
 	}
 	at := now.Unix()
 	if raw, err := format().Unwrap(o.fenced(), found.Bytes); found.Exists() && err == nil {
-		_ = json.Unmarshal(raw, &at) // an unreadable record is written anew
-		at = min(at, now.Unix())     // a clock was ahead
+		_ = json.Unmarshal(raw, &at) // an unreadable record is written again
+		at = min(at, now.Unix())     // a clock may have been ahead
 	}
 	record, err := wrap(at)
 	if err != nil {
@@ -116,7 +116,7 @@ func (o *Outbox) Begin(ctx context.Context, now time.Time) (time.Time, error) {
 	return time.Unix(at, 0), o.load(ctx)
 }
 
-// Clear deletes everything that is stored, when there is no receiver.
+// Clear deletes all stored notifications, if there is no receiver.
 func (o *Outbox) Clear(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -155,8 +155,8 @@ func (o *Outbox) Marked() map[string]time.Time {
 	return out
 }
 
-// Append adds entries to the log and writes the marks of their object, in one transaction: none
-// is recorded without its mark, and none is recorded twice.
+// Append adds entries to the log and writes the marks of their object, in one transaction. So no
+// entry lacks its mark, and no fact is recorded twice.
 func (o *Outbox) Append(ctx context.Context, object string, marks []Mark, bodies ...json.RawMessage) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -177,7 +177,7 @@ func (o *Outbox) Append(ctx context.Context, object string, marks []Mark, bodies
 	entries := append(slices.Clip(o.entries), added...)
 	left := max(0, len(entries)-MaxEntries)
 	for _, entry := range entries[:left] {
-		if entry.Number < o.next { // one key is written once in a transaction
+		if entry.Number < o.next { // a transaction may write a key only once
 			then = append(then, clientv3.OpDelete(o.keys.Notification(kindLog, numbered(entry.Number))))
 		}
 	}
@@ -237,7 +237,7 @@ func (o *Outbox) Receivers(ctx context.Context, uids []string) error {
 	return o.trim(ctx)
 }
 
-// Pending returns the cursor of a receiver and the entries that it has not taken, the oldest first.
+// Pending returns the cursor of a receiver and the entries that it has not taken, oldest first.
 // Entries between the cursor and the first returned entry were deleted from the log. known is false
 // for a receiver without a cursor.
 func (o *Outbox) Pending(uid string) (cursor Cursor, entries []Entry, known bool) {
@@ -293,7 +293,7 @@ func (o *Outbox) put(ctx context.Context, key string, content any) error {
 	return o.commit(ctx, clientv3.OpPut(key, string(record)))
 }
 
-// commit writes, unless another process has begun. Without a fence, nobody has.
+// commit writes if no other process has begun since. A fence of 0 means that no process has begun.
 func (o *Outbox) commit(ctx context.Context, then ...clientv3.Op) error {
 	response, err := o.kv.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(o.fenced()), "=", o.fence)).Then(then...).Commit()
 	if err != nil {

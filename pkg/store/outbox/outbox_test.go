@@ -74,7 +74,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestFormerLeader: a process that still believes that it leads records nothing.
+// TestFormerLeader: a process that wrongly believes that it is the leader records nothing.
 func TestFormerLeader(t *testing.T) {
 	kv := storetest.NewMemory()
 	former := begin(t, kv)
@@ -95,8 +95,8 @@ func TestFormerLeader(t *testing.T) {
 	}
 }
 
-// TestBounded: the log keeps so many entries and no more, also in the store, and the cursor shows
-// how many are missing.
+// TestBounded: the log keeps at most MaxEntries entries, also in the store. The cursor shows how
+// many entries are missing.
 func TestBounded(t *testing.T) {
 	kv := storetest.NewMemory()
 	o := begin(t, kv)
@@ -128,7 +128,7 @@ func TestTrimmed(t *testing.T) {
 	if len(left.Kvs) > 0 {
 		t.Errorf("%d entries are left that nobody waits for", len(left.Kvs))
 	}
-	// Numbers go on, for this process and for the next one.
+	// This process and the next process continue the numbers.
 	for _, box := range []*Outbox{o, begin(t, kv)} {
 		if cursor, _, _ := box.Pending("a"); cursor.Next != 3 {
 			t.Errorf("the cursor is %d", cursor.Next)
@@ -168,7 +168,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestUnreadable: one record that cannot be read costs itself and nothing else, and is noted.
+// TestUnreadable: an unreadable record is reported, and affects no other record.
 func TestUnreadable(t *testing.T) {
 	kv := storetest.NewMemory()
 	keys := store.NewKeys(prefix)
@@ -195,7 +195,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestCrash: wherever the process ends, an entry is recorded with its mark or not at all.
+// TestCrash: if the process ends at any point, an entry is recorded with its mark or not at all.
 func TestCrash(t *testing.T) {
 	kv := storetest.NewMemory()
 	o := begin(t, kv)
@@ -213,7 +213,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// answerLost writes and loses the answers of transactions that append.
+// answerLost executes transactions that append entries, and loses their answers.
 type answerLost struct {
 	clientv3.KV
 	err error

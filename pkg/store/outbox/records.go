@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Kinds of records.
+// These are the kinds of records.
 const (
 	kindLog       = "log"
 	kindTold      = "told"
@@ -22,7 +22,7 @@ const (
 )
 
 const (
-	// maxRecordBytes bounds a record: a body has 64 KiB at most.
+	// maxRecordBytes bounds a record. A body has at most 64 KiB.
 	maxRecordBytes = 128 << 10
 	// page bounds the records in one read.
 	page = 500
@@ -40,16 +40,16 @@ func wrap(content any) ([]byte, error) {
 	return format().Wrap(raw)
 }
 
-// numbered is the name of an entry: names are in the order of numbers.
+// numbered returns the name of an entry. Names sort like numbers.
 func numbered(number int64) string { return fmt.Sprintf("%016x", number) }
 
-// reset makes the outbox empty, as it is without receivers.
+// reset makes the outbox empty, as without receivers.
 func (o *Outbox) reset() {
 	o.fence, o.entries, o.next, o.cursors, o.marks = 0, nil, 1, map[string]Cursor{}, map[string][]Mark{}
 }
 
-// load reads what is stored. A record that cannot be read is noted and left out: its entry counts
-// as lost, and a fact without its mark is recorded again, with the same id.
+// load reads the stored records. It reports an unreadable record and skips it. An unreadable entry
+// counts as lost. A fact with an unreadable mark is recorded again, with the same id.
 func (o *Outbox) load(ctx context.Context) error {
 	records := store.Below(o.keys.Notifications())
 	records.Most = page
@@ -68,11 +68,11 @@ func (o *Outbox) load(ctx context.Context) error {
 	return nil
 }
 
-// take adds one record to what is known.
+// take adds one record to the outbox.
 func (o *Outbox) take(kv *mvccpb.KeyValue) error {
 	key := string(kv.Key)
 	kind, name, _ := o.keys.NotificationOf(key)
-	// The number of an entry is taken, whether the entry can be read or not.
+	// The number of an unreadable entry stays taken.
 	number, _ := strconv.ParseInt(name, 16, 64)
 	if kind == kindLog {
 		o.next = max(o.next, number+1)

@@ -11,30 +11,30 @@ import (
 )
 
 const (
-	// packPage bounds the records of packs in one read, like that of a store.Range.
+	// packPage bounds the pack records in one read, like the default of a store.Range.
 	packPage = 40
 	// keyPage bounds the keys in one read.
 	keyPage = 5000
 )
 
-// Source reads the records of a store at one revision of etcd. At revision 0 each page is read at
-// the present revision. Then it includes every record that exists during the whole read, even if
-// etcd compacts meanwhile.
+// Source reads the records of a store at one revision of etcd. At revision 0, each page is read at
+// the current revision. The result then includes every record that exists during the whole read,
+// even if etcd compacts meanwhile.
 type Source struct {
 	kv       clientv3.KV
 	keys     store.Keys
 	decoders Decoders
 }
 
-// NewSource returns the records below an etcd prefix.
+// NewSource returns a source of the records below an etcd prefix.
 func NewSource(kv clientv3.KV, prefix string, decoders Decoders) *Source {
 	return &Source{kv: kv, keys: store.NewKeys(prefix), decoders: decoders}
 }
 
-// Keys is the layout of the store.
+// Keys returns the layout of the store.
 func (s *Source) Keys() store.Keys { return s.keys }
 
-// Revision returns the revision that etcd is at, after all writes that were acknowledged before.
+// Revision returns the current revision of etcd, after all acknowledged writes.
 func (s *Source) Revision(ctx context.Context) (int64, error) {
 	found, err := s.kv.Get(ctx, s.keys.Identity(), clientv3.WithKeysOnly())
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Source) Revision(ctx context.Context) (int64, error) {
 	return found.Header.Revision, nil
 }
 
-// Referred returns the packs to which all records refer, at a revision. An unreadable record is an
+// Referred returns the packs to which records refer, at a revision. An unreadable record is an
 // error, because its references are unknown.
 func (s *Source) Referred(ctx context.Context, revision int64) (Set, error) {
 	referred := Set{}
@@ -63,8 +63,8 @@ func (s *Source) Decode(key string, record []byte) ([]string, error) {
 	return s.decoders.Of(s.keys, key, record)
 }
 
-// Each calls a function with every record except packs, at a revision, in the order of keys. It
-// ends at the first error.
+// Each calls a function with every record except packs, at a revision, sorted by key. It ends at
+// the first error.
 func (s *Source) Each(ctx context.Context, revision int64, do func(*mvccpb.KeyValue) error) error {
 	all, packs := store.Below(s.keys.All()), store.Below(s.keys.Packs())
 	if err := (store.Range{From: all.From, End: packs.From, Revision: revision}).Each(ctx, s.kv, do); err != nil {
@@ -73,23 +73,23 @@ func (s *Source) Each(ctx context.Context, revision int64, do func(*mvccpb.KeyVa
 	return store.Range{From: packs.End, End: all.End, Revision: revision}.Each(ctx, s.kv, do)
 }
 
-// EachPackRecord calls a function with every record of a pack and every part of one, at a
-// revision, in the order of their keys. It ends at the first error.
+// EachPackRecord calls a function with every record of a pack or of its parts, at a revision,
+// sorted by key. It ends at the first error.
 func (s *Source) EachPackRecord(ctx context.Context, revision int64, do func(*mvccpb.KeyValue) error) error {
 	packs := store.Below(s.keys.Packs())
 	packs.Revision = revision
 	return packs.Each(ctx, s.kv, do)
 }
 
-// EachPackKey is EachPackRecord without values.
+// EachPackKey works like EachPackRecord, without values.
 func (s *Source) EachPackKey(ctx context.Context, revision int64, do func(*mvccpb.KeyValue) error) error {
 	packs := store.Below(s.keys.Packs())
 	packs.Revision, packs.Most, packs.KeysOnly = revision, keyPage, true
 	return packs.Each(ctx, s.kv, do)
 }
 
-// EachPack calls a function with the present records of packs, in the order of the roots. It does
-// not read their chunks, and skips missing packs. It ends at the first error.
+// EachPack calls a function with the current records of packs, sorted by root. It does not read
+// their chunks, and skips missing packs. It ends at the first error.
 func (s *Source) EachPack(ctx context.Context, roots []string, do func(root string, kv *mvccpb.KeyValue) error) error {
 	limit := store.FirstPage
 	for len(roots) > 0 {

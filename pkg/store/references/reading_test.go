@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// boundedKV refuses answers larger than what a client of the database takes.
+// boundedKV refuses answers that are larger than a client of etcd accepts.
 type boundedKV struct {
 	clientv3.KV
 	reads int
@@ -33,8 +33,8 @@ func (b *boundedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOpti
 	return found, err
 }
 
-// TestLargeRecords: each read fits into one message, even after many small records, which are read
-// with few requests.
+// TestLargeRecords: each read fits into one message, even after many small records, which take few
+// requests.
 func TestLargeRecords(t *testing.T) {
 	kv, ctx := &boundedKV{KV: storetest.NewMemory()}, t.Context()
 	source := NewSource(kv, "/p", nil)

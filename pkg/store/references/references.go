@@ -1,10 +1,10 @@
-// Package references computes which packs the records of a store refer to, and which packs must be
-// kept. The collector, fsck and tests share it.
+// Package references computes the packs to which the records of a store refer, and the packs that
+// must be kept. The collector, fsck and tests share it.
 //
 // Four kinds of record refer to a pack: a revision, for its objects; a plan, for the manifests to
 // apply and the state before; a run of a plan, which outlives the plan and can be restored; and a
-// delta, for its base. A reservation keeps a pack for a record that is being written. Rows of
-// history name the pack of a deleted revision without keeping it: nobody can read the pack by them.
+// delta, for its base. A reservation keeps a pack for a record that is being written. History rows
+// name the pack of a deleted revision without keeping it: no user can read the pack through them.
 package references
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Set has, for each root that is referred to, the keys of records that do.
+// Set holds, for each referenced root, the keys of the records that refer to it.
 type Set map[string][]string
 
 // MaxNamed bounds the remembered records of each root.
 const MaxNamed = 3
 
-// Add notes that a record refers to packs. Empty roots are none.
+// Add records that a record refers to packs. It ignores empty roots.
 func (s Set) Add(key string, roots ...string) {
 	for _, root := range roots {
 		if root == "" {
@@ -36,7 +36,7 @@ func (s Set) Add(key string, roots ...string) {
 // *store.DamagedError or a *store.FormatError.
 type Decode func(key string, record []byte) (roots []string, err error)
 
-// Decoders are by kind, as Keys.KindOf has it. Records of other kinds refer to no pack.
+// Decoders holds the decoders by kind (see Keys.KindOf). Records of other kinds refer to no pack.
 type Decoders map[string]Decode
 
 // Of returns the references of a record.
@@ -53,7 +53,7 @@ type Pack struct {
 	Root string
 	// Base is the root of the pack's base; empty for none.
 	Base string
-	// Reserved is true if a record that refers to it is being written.
+	// Reserved is true if a record that refers to the pack is being written.
 	Reserved bool
 }
 
@@ -76,7 +76,7 @@ func Kept(packs []Pack, referred Set) map[string]bool {
 	return kept
 }
 
-// Missing returns the roots that are referred to and not there, in order.
+// Missing returns the referenced roots that do not exist, sorted.
 func Missing(packs []Pack, referred Set) []string {
 	there := make(map[string]bool, len(packs))
 	for _, pack := range packs {

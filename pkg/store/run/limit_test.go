@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// TestRowsAreRead: all encoded rows can be decoded, and the newest are unchanged. A row that is too
-// large by itself is not written.
+// TestRowsAreRead: all encoded rows can be decoded, and the newest rows are unchanged. A single row
+// that is too large is not written.
 func TestRowsAreRead(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var rows []Row

@@ -1,5 +1,5 @@
 // Package run records the executions of plans: one row for each run, by the plan's name. The rows
-// outlive the plan, because they record who approved what.
+// outlive the plan, because they record the approvers.
 package run
 
 import (
@@ -18,9 +18,9 @@ import (
 const (
 	// MaxRows bounds the kept executions of a name; the oldest are deleted first.
 	MaxRows = 50
-	// maxBytes bounds a record; beyond it the oldest rows go, but for one.
+	// maxBytes bounds a record. Above it, the oldest rows are removed, but at least one row stays.
 	maxBytes = 1 << 20
-	// maxRecordBytes bounds a record of one row, below the 1.5 MiB of one request to
+	// maxRecordBytes bounds a record of one row. It is below the 1.5 MiB limit of a request to
 	// etcd.
 	maxRecordBytes = 1400 << 10
 	// namesPage bounds the names in one read.
@@ -29,9 +29,9 @@ const (
 
 // Row is one execution.
 type Row struct {
-	// Plan is the uid of the plan: a name may be used again.
+	// Plan is the uid of the plan, because a name may be used again.
 	Plan string `json:"plan"`
-	// Number of the execution in its plan, from 1.
+	// Number is the number of the execution in its plan, from 1.
 	Number int64 `json:"number"`
 	// Body is the row's content, in JSON.
 	Body json.RawMessage `json:"body"`
@@ -41,7 +41,7 @@ type Row struct {
 type Runs struct {
 	kv   clientv3.KV
 	keys store.Keys
-	// unreadable is told of rows that cannot be read; nil is told nothing.
+	// unreadable is the list to which unreadable rows are added, or nil.
 	unreadable *store.Unreadable
 }
 
@@ -50,7 +50,7 @@ func New(kv clientv3.KV, prefix string) *Runs {
 	return &Runs{kv: kv, keys: store.NewKeys(prefix)}
 }
 
-// Noting sets where records that cannot be read are noted, and returns r.
+// Noting sets the list to which unreadable rows are added. It returns r.
 func (r *Runs) Noting(unreadable *store.Unreadable) *Runs {
 	r.unreadable = unreadable
 	return r
@@ -60,13 +60,13 @@ func format() store.Format {
 	return store.Format{Kind: "runs of a plan", Magic: "PKR", Version: 1, Limit: maxRecordBytes}
 }
 
-// List returns the rows of a name, the newest first.
+// List returns the rows of a name, newest first.
 func (r *Runs) List(ctx context.Context, name string) ([]Row, error) {
 	rows, _, err := r.load(ctx, name)
 	return rows, err
 }
 
-// Names returns the names that have rows, in order. It reads no rows.
+// Names returns the names that have rows, sorted. It reads no rows.
 func (r *Runs) Names(ctx context.Context) ([]string, error) {
 	var names []string
 	keys := store.Below(r.keys.Plans())
@@ -83,11 +83,11 @@ func (r *Runs) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Put stores a row, in place of a row with the same plan and number. Other rows stay, even with
-// concurrent writers. A row that is too large by itself is a *store.TooLargeError.
+// Put stores a row, and replaces a row with the same plan and number. Other rows stay, even with
+// concurrent writers. A row that alone is too large is a *store.TooLargeError.
 //
-// A new row refers to the given packs. If one of them was collected, the row is not written, and
-// the error is a *store.CollectedError.
+// A new row refers to the given packs. If a pack was collected, the row is not written, and the
+// error is a *store.CollectedError.
 func (r *Runs) Put(ctx context.Context, name string, row Row, packs ...string) error {
 	if name == "" || row.Plan == "" || row.Number <= 0 {
 		return errors.New("a run needs a plan's name and uid, and a number from 1")
@@ -118,10 +118,10 @@ func (r *Runs) Put(ctx context.Context, name string, row Row, packs ...string) e
 	}
 }
 
-// replaces reports whether a row is of the same run.
+// replaces reports whether both rows are of the same run.
 func (r Row) replaces(other Row) bool { return r.Plan == other.Plan && r.Number == other.Number }
 
-// insert puts a row in its place, the newest first.
+// insert replaces the row of the same run, or adds the row as the newest.
 func insert(rows []Row, row Row) []Row {
 	for i := range rows {
 		if row.replaces(rows[i]) {
@@ -159,10 +159,10 @@ func (r *Runs) load(ctx context.Context, name string) ([]Row, int64, error) {
 	return rows, stored.ModRevision, nil
 }
 
-// Damaged is the error for rows that cannot be read.
+// Damaged returns the error for unreadable rows.
 func Damaged(key string, err error) error { return format().Damaged(key, err) }
 
-// Decode returns the rows of a record, the newest first.
+// Decode returns the rows of a record, newest first.
 func Decode(key string, record []byte) ([]Row, error) {
 	raw, err := format().Unwrap(key, record)
 	if err != nil {

@@ -57,7 +57,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// Writers at the same time lose nothing, and the oldest rows go.
+// TestRunsConcurrently: concurrent writers lose no rows, and the oldest rows are removed.
 func TestRunsConcurrently(t *testing.T) {
 	runs := run.New(storetest.Client(t), "/penstock")
 	var writers sync.WaitGroup

@@ -8,31 +8,31 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// ErrCrash is the answer of a crashed KV.
+// ErrCrash is the error of a crashed KV.
 var ErrCrash = errors.New("crashed by the test")
 
 // Crash is a kind of failure of a write.
 type Crash string
 
 const (
-	// BeforeWrite loses the write: etcd never saw it.
+	// BeforeWrite loses the write: etcd never receives it.
 	BeforeWrite Crash = "before the write"
-	// AfterWrite loses the answer: etcd has done it.
+	// AfterWrite loses the answer: etcd has executed the write.
 	AfterWrite Crash = "after the write"
-	// WriteLost and AnswerLost are the same failures, once, for a process that survives. It cannot
-	// distinguish them.
+	// WriteLost and AnswerLost are the same failures, once, for a process that continues. The
+	// process cannot distinguish them.
 	WriteLost  Crash = "the write is lost"
 	AnswerLost Crash = "the answer is lost"
-	// Disturbed calls Disturb before that write, once, and passes it on.
+	// Disturbed calls Disturb once before the write, and then executes the write.
 	Disturbed Crash = "the write is disturbed"
 )
 
-// CrashingKV passes writes on, up to a chosen one. That one crashes, and nothing
-// works any more behind it, as for a process that was killed, unless it lives on. A transaction
-// counts as a write when one of its branches writes.
+// CrashingKV executes writes, up to a chosen write, which crashes. Afterwards every operation
+// fails, as in a killed process, unless the process continues. A transaction is a write if one of
+// its branches writes.
 type CrashingKV struct {
 	clientv3.KV
-	// Disturb is called before a write that is Disturbed.
+	// Disturb is called before a Disturbed write.
 	Disturb func()
 
 	lease clientv3.Lease
@@ -41,33 +41,32 @@ type CrashingKV struct {
 	mu      sync.Mutex
 	left    int
 	crashed bool
-	// spent is set when the one failure of a process that lives on has been.
+	// spent is set after the single failure of a process that continues.
 	spent bool
 }
 
 var _ clientv3.KV = &CrashingKV{}
 
-// NewCrashingKV crashes at the write behind the first n.
+// NewCrashingKV returns a KV that crashes at the write after the first n writes.
 func NewCrashingKV(client *clientv3.Client, n int, how Crash) *CrashingKV {
 	return &CrashingKV{KV: client, lease: client, left: n, how: how}
 }
 
-// Crashed reports whether the failure happened.
+// Crashed reports whether the crash happened.
 func (c *CrashingKV) Crashed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.crashed
 }
 
-// Failed reports whether a write failed, of a process that lives on too.
+// Failed reports whether a write failed, also in a process that continues.
 func (c *CrashingKV) Failed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.crashed || c.spent
 }
 
-// write counts a write. It returns whether to pass it on, and the error to
-// answer with.
+// write counts a write. It returns whether to execute it, and the error to return.
 func (c *CrashingKV) write() (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +91,7 @@ func (c *CrashingKV) write() (bool, error) {
 	return c.how == AfterWrite, ErrCrash
 }
 
-// Get fails once crashed.
+// Get returns ErrCrash after the crash.
 func (c *CrashingKV) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	if c.Crashed() {
 		return nil, ErrCrash
@@ -100,22 +99,22 @@ func (c *CrashingKV) Get(ctx context.Context, key string, opts ...clientv3.OpOpt
 	return c.KV.Get(ctx, key, opts...)
 }
 
-// Put is a write.
+// Put counts as a write.
 func (c *CrashingKV) Put(ctx context.Context, key, value string, opts ...clientv3.OpOption) (*clientv3.PutResponse, error) {
 	return passOn(c, func() (*clientv3.PutResponse, error) { return c.KV.Put(ctx, key, value, opts...) })
 }
 
-// Delete is a write.
+// Delete counts as a write.
 func (c *CrashingKV) Delete(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
 	return passOn(c, func() (*clientv3.DeleteResponse, error) { return c.KV.Delete(ctx, key, opts...) })
 }
 
-// Grant is a write.
+// Grant counts as a write.
 func (c *CrashingKV) Grant(ctx context.Context, seconds int64) (*clientv3.LeaseGrantResponse, error) {
 	return passOn(c, func() (*clientv3.LeaseGrantResponse, error) { return c.lease.Grant(ctx, seconds) })
 }
 
-// Do is a write unless it gets. A transaction is better made by Txn.
+// Do counts as a write unless it is a read. Use Txn for transactions.
 func (c *CrashingKV) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, error) {
 	do := func() (clientv3.OpResponse, error) { return c.KV.Do(ctx, op) }
 	if !op.IsGet() {
@@ -127,7 +126,7 @@ func (c *CrashingKV) Do(ctx context.Context, op clientv3.Op) (clientv3.OpRespons
 	return do()
 }
 
-// Txn is a write when one of its branches writes.
+// Txn counts as a write if one of its branches writes.
 func (c *CrashingKV) Txn(ctx context.Context) clientv3.Txn {
 	return &crashingTxn{Txn: c.KV.Txn(ctx), kv: c}
 }

@@ -15,12 +15,11 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Memory is as much of an etcd as the store needs, for tests that go through so many
-// histories that each must cost next to nothing: reads and transactions of the present
-// state. Tests with watches, leases or older revisions need Client.
+// Memory is a fake etcd in memory with reads and transactions of the current state. It is for tests
+// with so many histories that each must be very fast. Tests with watches, leases or older revisions
+// need Client.
 type Memory struct {
-	// Before is called before each operation, with its context, without any lock; nil
-	// does nothing.
+	// Before is called before each operation, with its context, and without a lock; it may be nil.
 	Before func(context.Context)
 
 	mu       sync.Mutex
@@ -30,14 +29,14 @@ type Memory struct {
 
 var _ clientv3.KV = &Memory{}
 
-// NewMemory returns an empty one.
+// NewMemory returns an empty Memory.
 func NewMemory() *Memory { return &Memory{revision: 1, kvs: map[string]*mvccpb.KeyValue{}} }
 
-// Clone returns another one with the same content.
+// Clone returns a Memory with the same content.
 func (m *Memory) Clone() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// Records are replaced and never changed.
+	// Records are replaced and never changed in place.
 	return &Memory{revision: m.revision, kvs: maps.Clone(m.kvs)}
 }
 
@@ -58,35 +57,35 @@ func (m *Memory) Client(ctx context.Context) *clientv3.Client {
 
 var errNoMemory = errors.New("storetest.Memory does not do that")
 
-// Get reads.
+// Get implements clientv3.KV.
 func (m *Memory) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	done, err := m.Do(ctx, clientv3.OpGet(key, opts...))
 	return done.Get(), err
 }
 
-// Put writes.
+// Put implements clientv3.KV.
 func (m *Memory) Put(ctx context.Context, key, value string, opts ...clientv3.OpOption) (*clientv3.PutResponse, error) {
 	done, err := m.Do(ctx, clientv3.OpPut(key, value, opts...))
 	return done.Put(), err
 }
 
-// Delete deletes.
+// Delete implements clientv3.KV.
 func (m *Memory) Delete(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
 	done, err := m.Do(ctx, clientv3.OpDelete(key, opts...))
 	return done.Del(), err
 }
 
-// GetStream is not there, as in an older etcd.
+// GetStream is not supported, as in an older etcd.
 func (*Memory) GetStream(context.Context, string, ...clientv3.OpOption) (clientv3.GetStreamChan, error) {
 	return nil, status.Error(codes.Unimplemented, errNoMemory.Error())
 }
 
-// Compact is not there.
+// Compact is not supported.
 func (*Memory) Compact(context.Context, int64, ...clientv3.CompactOption) (*clientv3.CompactResponse, error) {
 	return nil, errNoMemory
 }
 
-// Do is one operation.
+// Do implements clientv3.KV. It runs one operation.
 func (m *Memory) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, error) {
 	if op.IsTxn() {
 		return clientv3.OpResponse{}, errNoMemory
@@ -109,10 +108,10 @@ func (m *Memory) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, e
 	}
 }
 
-// Txn is a transaction.
+// Txn implements clientv3.KV.
 func (m *Memory) Txn(ctx context.Context) clientv3.Txn { return &memoryTxn{memory: m, ctx: ctx} }
 
-// memoryTxn has its context, as those of etcd's client have.
+// memoryTxn contains its context, like a transaction of etcd's client.
 type memoryTxn struct {
 	memory *Memory
 	ctx    context.Context //nolint:containedctx
@@ -124,16 +123,16 @@ type memoryTxn struct {
 // If adds conditions.
 func (t *memoryTxn) If(cmps ...clientv3.Cmp) clientv3.Txn { t.cmps = append(t.cmps, cmps...); return t }
 
-// Then is done when they hold.
+// Then sets the operations for fulfilled conditions.
 func (t *memoryTxn) Then(ops ...clientv3.Op) clientv3.Txn { t.then = append(t.then, ops...); return t }
 
-// Else is done when they do not.
+// Else sets the operations for unfulfilled conditions.
 func (t *memoryTxn) Else(ops ...clientv3.Op) clientv3.Txn {
 	t.other = append(t.other, ops...)
 	return t
 }
 
-// Commit does it.
+// Commit runs the transaction.
 func (t *memoryTxn) Commit() (*clientv3.TxnResponse, error) {
 	if t.memory.Before != nil {
 		t.memory.Before(t.ctx)
@@ -158,7 +157,7 @@ func (t *memoryTxn) Commit() (*clientv3.TxnResponse, error) {
 	return (*clientv3.TxnResponse)(done), nil
 }
 
-// hold reports whether all conditions do. The caller holds the lock.
+// hold reports whether all conditions hold. The caller holds the lock.
 func (m *Memory) hold(cmps []clientv3.Cmp) bool {
 	for i := range cmps {
 		c := cmps[i].GetCompare()
@@ -194,7 +193,7 @@ func compared(how pb.Compare_CompareResult, found, wanted int64) bool {
 	}
 }
 
-// apply does one operation. The caller holds the lock.
+// apply runs one operation. The caller holds the lock.
 func (m *Memory) apply(op clientv3.Op) *pb.ResponseOp {
 	key := string(op.KeyBytes())
 	switch {
@@ -221,8 +220,7 @@ func (m *Memory) apply(op clientv3.Op) *pb.ResponseOp {
 	return &pb.ResponseOp{Response: &pb.ResponseOp_ResponseRange{ResponseRange: response}}
 }
 
-// between returns one record, or those from one key to another, in order. The caller
-// holds the lock.
+// between returns one record, or the records of a range, sorted by key. The caller holds the lock.
 func (m *Memory) between(key, end string) []*mvccpb.KeyValue {
 	if end == "" {
 		if kv := m.kvs[key]; kv != nil {

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Proxy stands between a client and its etcd, and can hold back answers: etcd executes requests,
+// Proxy is a proxy between a client and its etcd. It can hold back answers: etcd executes requests,
 // but no client learns the result.
 type Proxy struct {
 	listener net.Listener
@@ -46,14 +46,14 @@ func NewProxy(t testing.TB, of *clientv3.Client) (*Proxy, *clientv3.Client) {
 	return p, client
 }
 
-// Silence keeps all answers back from now on.
+// Silence holds back all answers from now on.
 func (p *Proxy) Silence() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.silent = true
 }
 
-// Answer ends that. Delayed data is lost: the connections are cut.
+// Answer ends Silence. Held answers are lost, because the connections are closed.
 func (p *Proxy) Answer() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +86,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// answers are written unless the proxy is silent.
+// answers writes data unless the proxy is silent.
 type answers struct {
 	net.Conn
 	proxy *Proxy

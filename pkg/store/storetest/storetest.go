@@ -1,5 +1,5 @@
-// Package storetest is for tests of stored records: a real etcd, and a KV that dies at a chosen
-// write.
+// Package storetest helps to test stored records. It has a real etcd, a fake etcd, and a KV that
+// crashes at a chosen write.
 package storetest
 
 import (
@@ -21,11 +21,11 @@ func Client(t testing.TB) *clientv3.Client {
 	return Clients(t, 1)[0]
 }
 
-// Clients is Client for several processes with one etcd.
+// Clients returns clients of several processes with one etcd.
 func Clients(t testing.TB, n int) []*clientv3.Client {
 	t.Helper()
-	// Not t.TempDir: it has the test's name in its path, and a unix socket's
-	// path is 107 bytes at most.
+	// The directory is not from t.TempDir, whose path contains the test's name: a unix socket's
+	// path has at most 107 bytes.
 	dir, err := os.MkdirTemp("", "penstock")
 	if err != nil {
 		t.Fatalf("making a directory for etcd: %v", err)
@@ -54,7 +54,7 @@ func Clients(t testing.TB, n int) []*clientv3.Client {
 	return clients
 }
 
-// Revision is etcd's present revision: it moves by one with every write.
+// Revision returns etcd's current revision. Every write increments it.
 func Revision(t testing.TB, kv clientv3.KV) int64 {
 	t.Helper()
 	response, err := kv.Get(context.Background(), "/none")
