@@ -1,10 +1,10 @@
-# Penstock. `make help` lists what there is; the work is done by scripts in hack.
+# Penstock. `make help` lists the targets; scripts in hack do the work.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-# Shown by `penstock version`. Without git (a source archive) Go's own build
-# information takes its place.
+# `penstock version` prints this. Without git (a source archive), it prints Go's own build
+# information.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 # Builds and tests use the same flags.
 export GOFLAGS := $(GOFLAGS) -trimpath -tags=$(shell cat hack/tags)
@@ -18,8 +18,8 @@ help: ## List the targets
 ##@ Try it
 
 .PHONY: demo
-# The program first, then the tools: two commands of go that run at the same time compile
-# twice what both need.
+# The program is built before the tools: two concurrent go commands would compile shared packages
+# twice.
 demo: build tools ## Watch it work; FROM=dir TO=dir NAME=x for your manifests, KEEP=1 keeps it, FLEET=1 many clusters
 	@echo "building the demonstration" >&2
 	@PENSTOCK_TOOLS="$$(hack/build-tools.sh)" FROM="$(FROM)" TO="$(TO)" NAME="$(NAME)" KEEP="$(KEEP)" FLEET="$(FLEET)" go run ./test/demo

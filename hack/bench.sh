@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs a suite of measurements: hack/bench.sh SUITE, or make bench SUITE=reads. Without a
-# suite it lists them. FULL=1 measures more and FULL=0 less, where the list says so.
-# PROFILE=<folder> keeps profiles of reads, memory, rollout, cost, scale and extensions.
+# Runs a suite of measurements: hack/bench.sh SUITE, or make bench SUITE=reads. Without a suite it
+# lists the suites. FULL=1 measures more and FULL=0 less, for the suites that list it.
+# PROFILE=<folder> writes profiles of reads, memory, rollout, cost, scale and extensions.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . hack/tags.sh
 
-# suites prints the name of each suite, its folders, tests, limit of time, and a description.
+# suites prints the name of each suite, its folders, tests, time limit and description.
 suites() {
 	cat <<-'EOF'
 		reads;bench/reads;TestReads;2h;reads beside custom resources, 8 min; FULL=1: 25 min
@@ -34,7 +34,7 @@ while IFS=';' read -r name folders tests limit description; do
 		mapfile -t folders < <(git grep -l 'func Benchmark' -- 'pkg/*_test.go' 'cmd/*_test.go' | xargs -n 1 dirname | sort -u)
 		exec go test -run '^$' -bench . -benchmem -timeout "${limit}" "${folders[@]/#/./}"
 	elif [ "${name}" = "$1" ]; then
-		# The store is measured without a control plane.
+		# The store needs no control plane.
 		[ "${name}" = store ] || PENSTOCK_TOOLS="$(hack/build-tools.sh kubectl-batch)"
 		[ -z "${PROFILE:-}" ] || PROFILE="$(realpath -m "${PROFILE}")"
 		export BENCH="${name}" PENSTOCK_TOOLS PROFILE

@@ -6,9 +6,9 @@
 #   hack/build-tools.sh kubectl-batch    the same, and kubectl for tests that run it often
 #   hack/build-tools.sh v1.34            one pinned module below hack/tools
 #
-# etcd and kwok are those of the default version everywhere: kwok compiles with one minor of
-# Kubernetes' libraries only. The version of the minor of Penstock's own libraries has the same
-# versions of modules, so that Go compiles for both once what both need: pkg/toolmodules_test.go.
+# etcd and kwok always have the versions of the default control plane: kwok compiles with only one
+# minor of Kubernetes' libraries. If the minor equals Penstock's libraries, the module versions are
+# the same, so that Go compiles shared packages once (pkg/toolmodules_test.go).
 #
 # The cache is ${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/penstock/tools}/<version>-<hash>,
 # where the hash covers what decides the programs: the pinned module and the
@@ -32,15 +32,15 @@ fail() { say "error: $*"; exit 1; }
 [ -f "${module}/go.mod" ] || fail "no control plane is pinned for '${release}': have $(cd hack/tools && echo v*)"
 command -v go >/dev/null || fail "Go is not on PATH: install Go 1.26 or later (https://go.dev/dl) and run this again"
 command -v git >/dev/null || fail "git is not on PATH: install it and run this again"
-# Settings of the caller's shell must not decide what is built.
+# The caller's environment must not change the build.
 GOFLAGS="-trimpath -tags=$(cat hack/tags)"
 export GOFLAGS GOWORK=off CGO_ENABLED=0
 
-# home ORIGIN is the folder of the module that pins a program's own module.
+# home ORIGIN prints the folder of the module that pins the program's module.
 home() { if [ "$1" = k8s.io/kubernetes ]; then echo "${module}"; else echo "${common}"; fi; }
 pinned() { sed -nE "s|^(require)?[[:space:]]*$1 v([0-9.]*).*|\2|p" "$(home "$1")/go.mod"; }
 kubernetes="$(pinned k8s.io/kubernetes)"
-# Each file once, and for the default version as ever.
+# Each file is hashed once. The hash of the default version stays as it was.
 recipes=("${module}/go.mod" "${module}/go.sum")
 [ "${module}" = "${common}" ] || recipes+=("${common}/go.mod" "${common}/go.sum")
 hash="$({ echo "${recipe}"; cat hack/tags "${recipes[@]}" "${common}"/*/*.go; } | git hash-object --stdin | cut -c1-12)"
@@ -55,7 +55,7 @@ programs=(
 	"etcd                     go.etcd.io/etcd/server/v3  ./etcd"
 	"kwok                     sigs.k8s.io/kwok           sigs.k8s.io/kwok/cmd/kwok"
 )
-# In the folder of the default version; with others tests run kubectl.
+# Only the default version has this program. With other versions, tests run kubectl.
 [ -z "${batch}" ] ||
 	programs+=("kubectl-batch            k8s.io/kubernetes          ./kubectlbatch")
 
@@ -72,7 +72,7 @@ if complete; then
 	exit 0
 fi
 
-# One build at a time: a second caller waits, then finds everything built.
+# Only one build runs at a time. A second caller waits, and then finds everything built.
 mkdir -p "${cache}"
 exec 9>"${cache}/.lock"
 if command -v flock >/dev/null && ! flock -n 9; then
@@ -84,8 +84,8 @@ if complete; then
 	exit 0
 fi
 
-# Everything is made under a temporary name and moved into place, so that an
-# interrupted build leaves no half program.
+# The programs get their final folder only when all are complete, so that an interrupted build
+# leaves no partial folder.
 partial="${cache}/.partial.$$"
 trap 'rm -rf "${partial}"' EXIT
 mkdir -p "${partial}"
@@ -108,15 +108,15 @@ for folder in "${module}" "${common}"; do
 		fi
 	done
 	[ "${#names[@]}" -gt 0 ] || continue
-	# One command compiles all of a module: while one program is linked, which takes one
-	# processor, others are compiled.
+	# One command compiles a whole module: while it links a program, which uses one processor, it
+	# compiles others.
 	(cd "${folder}" && "${compile}" "${names[*]}" -ldflags "${ldflags}" -o "${partial}/" -- "${packages[@]}") || fail "building ${names[*]} failed; the compiler's output is above"
 	for i in "${!names[@]}"; do
 		mv "${partial}/${packages[i]##*/}" "${cache}/${names[i]}"
 	done
 done
 
-# kwok's stages, which make Nodes ready and Pods run without a container.
+# kwok's stages make Nodes ready, and make Pods run without containers.
 kwok="$(cd "${common}" && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)"
 mkdir "${partial}/kwok-stages"
 for stage in node/fast/node-initialize node/heartbeat-with-lease/node-heartbeat-with-lease \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# compile.sh NAME FLAG... -- PACKAGE... fetches the sources, runs `go build FLAG... PACKAGE...` in the
-# working folder, and says on stderr how many of the packages that have to be compiled are, and the
-# time so far. Flags that decide what is compiled are in GOFLAGS.
+# compile.sh NAME FLAG... -- PACKAGE... fetches the sources and runs `go build FLAG... PACKAGE...`
+# in the working folder. On stderr it prints the number of compiled packages, the number to compile,
+# and the elapsed time. GOFLAGS holds the flags that affect compilation.
 set -euo pipefail
 
 name="$1" flags=()
@@ -13,9 +13,9 @@ done
 shift
 say() { printf '%s\n' "$*" >&2; }
 say "building ${name}"
-# Go says which module it fetches, of some hundreds.
+# Go prints a line for each of some hundred fetched modules.
 fetched() { awk '/^go: downloading/ { if (++n % 50 == 0) { print n " modules fetched so far"; fflush() } next } { print; fflush() }' >&2; }
-# The cache of builds is not stale.
+# Packages in the build cache are not stale.
 listed="$({ go list -deps -f '{{if .Stale}}x{{end}}' "$@" 2>&1 >&3 | fetched; } 3>&1)" || {
 	say "error: the sources are not complete, Go's message is above; if it is about the network, check that the module proxy of \`go env GOPROXY\` answers and run this again"
 	exit 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Gets what checks the console from npm, in the versions of hack/tools/console, into the cache
-# of tools, and prints the folder of its modules. Nothing of it is shipped.
+# Installs the checkers of the console from npm, in the versions of hack/tools/console, into the
+# cache of tools. It prints the folder of their modules. They are not shipped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,7 +13,7 @@ if [ ! -d "${cache}/node_modules" ]; then
 	trap 'rm -rf "${work}"' EXIT
 	cp hack/tools/console/package.json hack/tools/console/package-lock.json "${work}/"
 	(cd "${work}" && npm ci --ignore-scripts --no-audit --no-fund >&2)
-	# Somebody else may have been faster.
+	# Another process may have been faster.
 	mv -T "${work}" "${cache}" 2>/dev/null || [ -d "${cache}/node_modules" ]
 fi
 echo "${cache}/node_modules"

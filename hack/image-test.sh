@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Builds the image of this machine twice, which have to be the same, and runs its program
-# from the image's files: in user, mount and process namespaces, read-only, as a user that
-# the image does not know, deployed by artifacts/deploy. The first acts of the demo are
-# played with it.
+# Builds the image of this machine twice, and compares the results. It runs the program from the
+# image's files: in user, mount and process namespaces, read-only, as a user that the image does not
+# know. artifacts/deploy deploys it. The first acts of the demo run with it.
 #
 #   hack/image-test.sh VERSION      after make build
 #
@@ -19,7 +18,7 @@ if [ -z "${image}" ]; then
 	trap 'rm -rf "${scratch}"' EXIT
 	platform="linux/$(go env GOARCH)"
 	for n in 1 2; do
-		# In folders of their own: nothing is taken over but what is compiled.
+		# The builds have separate folders, so that they share only compiled packages.
 		go run ./hack/release image -version "$1" -platforms "${platform}" -out "${scratch}/${n}/image" | sed 's/.*: //' | tee "${scratch}/${n}.digest"
 	done
 	cmp "${scratch}/1.digest" "${scratch}/2.digest" || { echo "error: two builds of the same sources differ" >&2; exit 1; }

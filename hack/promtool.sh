@@ -7,7 +7,7 @@ cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}/p
 if [ ! -x "${cache}/promtool" ]; then
 	echo "building promtool, usually 2 min" >&2
 	mkdir -p "${cache}"
-	# The tag leaves out what discovers targets in clouds, and with it their clients.
+	# The tag omits the discovery of targets in clouds, and its clients.
 	(cd "${tools}" && GOFLAGS='-trimpath -tags=remove_all_sd' GOWORK=off CGO_ENABLED=0 go build -ldflags='-s -w' -o "${cache}/.promtool.$$" github.com/prometheus/prometheus/cmd/promtool)
 	mv "${cache}/.promtool.$$" "${cache}/promtool"
 fi

@@ -57,10 +57,10 @@ tar -xzf "${release}/penstock_${version}_linux_${architecture}.tar.gz" -C bin
 tar -xzf "${release}/kubectl-penstock_${version}_linux_${architecture}.tar.gz" -C bin
 tar -xzf "${release}/penstock_${version}_manifests.tar.gz"
 tools="$("${checkout}/hack/build-tools.sh")"
-# Nothing of the user's own folder is used, but for Go's caches.
+# Only Go's caches of the user's home folder are used.
 export PATH="${PWD}/bin:${tools}:${PATH}" KUBECACHEDIR="${scratch}/kubectl-cache" HOME="${scratch}/empty"
 [ "$(penstock version | head -n 1)" = "${version}" ] || fail "the server is $(penstock version), want ${version}"
-# It asks for the version of the server, too, and there is none yet.
+# The command also requests the server's version, but no server runs yet.
 { kubectl penstock version 2>/dev/null || true; } | grep -F "${version}" || fail "the plugin is not ${version}"
 
 if [ -n "${key}" ]; then

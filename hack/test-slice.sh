@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs slices: what takes too long for every change.
+# Runs slices: tests that take too long for every change.
 #
 #   hack/test-slice.sh               lists them
 #   hack/test-slice.sh race soak     some
@@ -60,8 +60,8 @@ fuzz() {
 	[ "${#failed[@]}" -eq 0 ] || { echo "error: failed: ${failed[*]}" >&2; return 1; }
 }
 
-# host VERSION tests our use of the host. Tools of other minors are tidied here alone,
-# because that takes the whole source of their Kubernetes.
+# host VERSION tests our use of a host version. Only this slice checks whether the modules of other
+# minors are tidy, because that needs the whole source of their Kubernetes.
 host() {
 	hack/verify-modules.sh "hack/tools/$1"
 	PENSTOCK_TOOLS="$(hack/build-tools.sh "$1")"
@@ -71,7 +71,7 @@ host() {
 
 run() {
 	case "$1" in
-	# These two measure memory, most of which is the detector's.
+	# These two tests measure memory, and the race detector uses most of it.
 	race) CGO_ENABLED=1 TESTFLAGS="-race -skip ^(TestIdlePassMakesLittleGarbage|TestBombs)\$ ${TESTFLAGS:-}" hack/test.sh unit ;;
 	busy) busy ;;
 	full) FULL=1 hack/test.sh verify unit ;;

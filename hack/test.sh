@@ -15,18 +15,18 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root="${PWD}"
 . hack/tags.sh
-# Paths of the checkout are no input of a build: every clone shares the cache of builds.
+# Builds do not depend on the path of the checkout, so that all clones share the build cache.
 export CGO_ENABLED="${CGO_ENABLED:-0}"
 
 suite_tags="$(cat hack/tags),integration"
 cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}"
 scratch="$(mktemp -d)"
 summary=() failed=() building=""
-# A first compilation of Kubernetes' libraries prints nothing for minutes.
+# The first compilation of Kubernetes' libraries prints nothing for minutes.
 (while sleep 30 >/dev/null 2>&1; do printf '… %d s\n' "${SECONDS}"; done) &
 heartbeat=$!
 trap 'kill ${heartbeat} ${building} 2>/dev/null; rm -rf "${scratch}"' EXIT
-# Property tests judge every change by the same cases. The slice fuzz looks for new ones.
+# Property tests use the same cases for every change. The slice fuzz searches for new cases.
 [ -n "${FULL:-}" ] || export RAPID_SEED="${RAPID_SEED:-1}"
 # Every process that a step starts inherits this mark.
 export PENSTOCK_RUN="penstock-$$-${RANDOM}${RANDOM}"
@@ -74,7 +74,7 @@ runner() {
 	[ -x "${gotestsum}" ] || (cd hack/tools/test && GOFLAGS=-trimpath GOWORK=off go build -o "${gotestsum}" gotest.tools/gotestsum)
 }
 
-# begin_tools builds the control plane beside the steps that need none; end_tools waits.
+# begin_tools builds the control plane while other steps run; end_tools waits for it.
 begin_tools() {
 	GOGC=400 hack/build-tools.sh kubectl-batch >"${scratch}/folder" 2>"${scratch}/tools" &
 	building=$!
@@ -97,14 +97,14 @@ content() {
 	git hash-object --no-filters --stdin-paths <<<"${files}"
 }
 
-# program builds the program once for all tests that run it. The name of its folder covers
-# its content and the files that commands of tests read, because go test remembers results
-# by the environment and sees no file that another process reads.
+# program builds the program once for all tests that run it. The name of its folder contains a hash
+# of the program and of the files that the tests' commands read. go test caches results by the
+# environment, and does not notice files that other processes read.
 program() {
 	local programs="${cache}/program" built sum
 	mkdir -p "${programs}"
 	built="$(mktemp -d "${programs}/.XXXXXX")"
-	# Version control is no input of a test: the version is always "devel".
+	# Tests do not depend on version control: the version is always "devel".
 	GOWORK=off GOGC=400 go build -buildvcs=false -ldflags='-s -w' -o "${built}/penstock" ./cmd/penstock ||
 		{ rm -rf "${built}"; return 1; }
 	sum="$({ git hash-object --no-filters "${built}/penstock"; content artifacts hack/promtool.sh hack/tools/promtool; } | git hash-object --stdin | cut -c1-16)"
@@ -141,7 +141,7 @@ verify() {
 	[ "${bad}" -eq 0 ]
 }
 
-# module FOLDER tests a module of its own.
+# module FOLDER tests a separate module.
 module() {
 	pushd "$1" >/dev/null || return 1
 	gotest "-p 1 -parallel 2" ./...
@@ -150,8 +150,8 @@ module() {
 	return "${status}"
 }
 
-# node tests what a kubelet knows of Pods that are not ready: the first part of make node-test.
-# Machines that cannot have a real node skip it; the slices of the node fail there.
+# node tests the causes of unready Pods with a kubelet: the first part of make node-test. Machines
+# without the means for a real node skip it, but the slices of the node fail there.
 node() {
 	if ! hack/node-tools.sh >/dev/null 2>"${scratch}/node"; then
 		note="skipped, no real node: $(tail -n 1 "${scratch}/node")"
@@ -176,8 +176,8 @@ nothing_left() {
 [ $# -gt 0 ] || set -- verify unit smoke
 [[ " $* " != *" suites "* ]] || set -- "$@" test/bench test/console
 runner || exit 1
-# The program first, then the tools: two commands of go that run at the same time compile
-# twice what both need.
+# The program is built before the tools: two concurrent go commands would compile shared packages
+# twice.
 if [[ "$*" =~ smoke|suites|test/ ]]; then
 	{ [ -n "${PENSTOCK_PROGRAM:-}" ] || step program program; } && begin_tools
 fi
@@ -187,14 +187,14 @@ for name in "$@"; do
 		[ -z "${building}" ] || step tools end_tools || break
 		;;
 	esac
-	# Tests on a control plane wait most of the time. More processes than these make every API
-	# server slower, until clients give up.
+	# Tests on a control plane mostly wait. With more processes than these, every API server becomes
+	# slower, until clients time out.
 	case "${name}" in
 	verify) step verify verify ;;
 	unit) step unit gotest "" ./... ;;
 	smoke) step smoke gotest "-tags=${suite_tags} -parallel 6" ./test/smoke ;;
 	suites)
-		# The longest first: go test starts packages in the order of its arguments.
+		# The longest packages come first: go test starts packages in the order of its arguments.
 		mapfile -t packages < <(go list -tags=integration ./test/... | grep -vE '/test/(server|e2e|smoke|node)$')
 		step suites gotest "-tags=${suite_tags} -p 2 -parallel 3" ./test/server ./test/e2e "${packages[@]}"
 		;;

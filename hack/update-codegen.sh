@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Generates everything that is derived from pkg/apis: deep copies, defaults,
-# conversions and OpenAPI model names beside the types; OpenAPI definitions,
-# clientset, listers, informers and apply configurations in pkg/generated.
+# Generates all code that is derived from pkg/apis. Deep copies, defaults, conversions and OpenAPI
+# model names are next to the types. OpenAPI definitions, clientset, listers, informers and apply
+# configurations are in pkg/generated.
 #
 #   hack/update-codegen.sh
 #
@@ -15,8 +15,8 @@ say() { printf '==> %s\n' "$*" >&2; }
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
 command -v go >/dev/null || fail "Go is not on PATH: install Go 1.26 or later (https://go.dev/dl) and run this again"
-# Settings of the caller's shell must not decide what is generated. -trimpath, as in
-# hack/test.sh: what both need is compiled once.
+# The caller's environment must not change the generated code. -trimpath, as in hack/test.sh, lets
+# both share compiled packages.
 export GOFLAGS=-trimpath GOWORK=off LC_ALL=C
 
 module="$(go list -m)"
@@ -33,7 +33,7 @@ mkdir -p "${GOBIN}"
 # shellcheck disable=SC1091 # in the module cache
 source "${generator}/kube_codegen.sh"
 
-# No licence header in generated files, as in all others, but a word to linters.
+# Like all files, generated files have no licence header, but they have a marker for linters.
 boilerplate=hack/boilerplate.go.txt
 out=pkg/generated
 mkdir -p "${out}"/{openapi,applyconfiguration,clientset,listers,informers}
@@ -57,7 +57,7 @@ schemas="$(mktemp)"
 trap 'rm -f "${schemas}"' EXIT
 go run ./hack/models-schema >"${schemas}"
 
-# The generators know English well enough to say RevisionDifves.
+# The generators' plural of RevisionDiff would be RevisionDifves.
 say "clients in ${out}"
 kube::codegen::gen_client \
 	--plural-exceptions RevisionDiff:RevisionDiffs \
@@ -69,9 +69,9 @@ kube::codegen::gen_client \
 	--boilerplate "${boilerplate}" \
 	pkg/apis
 
-# applyconfiguration-gen looks a type's schema up by its Go path and, when
-# +k8s:openapi-model-package says otherwise, silently treats it as untyped: lists
-# would lose their keys in Extract and in fake clients.
+# applyconfiguration-gen looks up a type's schema by its Go path. If +k8s:openapi-model-package sets
+# another name, it silently treats the type as untyped: lists would lose their keys in Extract and
+# in fake clients.
 grep -q 'lifecycleState' "${out}/applyconfiguration/internal/internal.go" ||
 	fail "${out}/applyconfiguration/internal/internal.go does not know our fields: +k8s:openapi-model-package in doc.go must be the Go path of the package, in reverse domain notation"
 say "done"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Takes the libraries of the console from npm into pkg/console/web/vendor, as they are but for
-# their imports: a browser without an import map, which would be an inline script, needs
-# paths. VERSIONS has each file's package, version, integrity in npm and checksum here.
+# Copies the libraries of the console from npm to pkg/console/web/vendor, and changes only their
+# imports to paths. Otherwise a browser would need an import map, which would be an inline script.
+# VERSIONS lists each file, with its package, version, integrity in npm and checksum here.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Writes artifacts/deploy: the rights that Penstock uses, and the registration of its
-# webhooks and the roles of users, from what the code asks for; then the parts of
-# artifacts/chart that are the same. Tests of pkg/server/deployment say when they are old.
+# Writes artifacts/deploy from the code: the rights that Penstock uses, the registration of its
+# webhooks, and the roles of users. It then writes the same parts of artifacts/chart. Tests of
+# pkg/server/deployment fail when these are outdated.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fails when generated code is not what hack/update-codegen.sh makes of pkg/apis
-# now. It works on a copy and leaves the tree as it is.
+# Fails if the generated code differs from the output of hack/update-codegen.sh for pkg/apis. It
+# works on a copy and does not change the tree.
 #
 # inputs: pkg/apis pkg/generated hack/update-codegen.sh hack/boilerplate.go.txt hack/models-schema hack/tools/codegen go.mod go.sum
 set -euo pipefail
@@ -28,7 +28,7 @@ $(diff -rq pkg/generated "${copy}/pkg/generated" || true)"
 stale="$(sed -e "s|${copy}/|(generated) |g" -e '/^$/d' <<<"${stale}")"
 if [ -n "${stale}" ]; then
 	printf '%s\n' "${stale}" >&2
-	# Enough to see what changed, without burying the message below.
+	# A few lines show the change, and leave the message below visible.
 	{ diff -ru pkg/apis "${copy}/pkg/apis" || true; diff -ru pkg/generated "${copy}/pkg/generated" || true; } |
 		grep '^[-+]' | sed -n '1,40p' >&2
 	echo "error: generated code is not current: run hack/update-codegen.sh and commit what it changes" >&2

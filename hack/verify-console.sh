@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fails when a library of the console is not the one that VERSIONS names, or when TypeScript
-# finds something in its modules. That needs npm: without it a line says so, and with
-# PENSTOCK_CONSOLE=required, as in CI, it fails.
+# Fails if a library of the console differs from VERSIONS, or if TypeScript finds an error in its
+# modules. That needs npm. Without npm it prints a message, or fails with PENSTOCK_CONSOLE=required,
+# as in CI.
 #
 # inputs: pkg/console/web hack/tools/console hack/console-tools.sh
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fails when Argo CD, Flux or kstatus would not take an object for as healthy as the tests of
-# artifacts/gitops say. The tester is pinned in hack/tools/health and compiled into the cache
-# of tools on first use.
+# Fails if Argo CD, Flux or kstatus disagree with the tests of artifacts/gitops about the health of
+# an object. The tester is pinned in hack/tools/health and compiled into the cache of tools on first
+# use.
 #
 # inputs: artifacts/gitops hack/tools/health
 set -euo pipefail

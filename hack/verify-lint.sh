@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fails when golangci-lint finds something: format, order of imports, go vet, staticcheck and
-# the other linters of .golangci.yml. It looks at the module of the program and at those below
-# test. golangci-lint is pinned in hack/tools/lint; its own cache makes a second run short.
+# Fails if golangci-lint finds a problem: format, order of imports, go vet, staticcheck and the
+# other linters of .golangci.yml. It checks the main module and the modules below test.
+# golangci-lint is pinned in hack/tools/lint; its own cache makes a second run short.
 #
 #   hack/verify-lint.sh fmt      formats instead
 #
@@ -18,7 +18,7 @@ if [ ! -x "${lint}" ]; then
 	(cd hack/tools/lint && GOFLAGS=-trimpath GOWORK=off CGO_ENABLED=0 go build -o "${lint}.$$" github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
 	mv "${lint}.$$" "${lint}"
 fi
-# Packages share their types in memory: 6 GB without a limit.
+# Packages share their types in memory, which takes 6 GB without a limit.
 export GOWORK=off CGO_ENABLED=0 GOGC=50 GOMEMLIMIT=3GiB
 config="${PWD}/.golangci.yml" tags="$(cat hack/tags),integration"
 for module in . $(git ls-files -- 'test/go.mod' 'test/*/go.mod' | xargs -r -n 1 dirname); do
@@ -29,6 +29,7 @@ for module in . $(git ls-files -- 'test/go.mod' 'test/*/go.mod' | xargs -r -n 1 
 	fi
 done
 [ "${1:-}" != fmt ] || exit 0
-# Builds without the tags of hack/tags need no C library either. These packages have files for that.
+# Builds without the tags of hack/tags need no C library either. Only these packages have files for
+# such builds.
 GOFLAGS="${plain}" go vet ./pkg/catalog/image/...
 echo "golangci-lint finds nothing"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Fails when a go.mod or go.sum, the main one or one of the nested modules that
-# pin tools, is not what go mod tidy would make of it. Nothing is changed.
+# Fails if go mod tidy would change a go.mod or go.sum of the main module, or of a nested module
+# that pins tools. It changes nothing.
 #
 #   hack/verify-modules.sh                 all modules but those of hosts other than the default
 #   hack/verify-modules.sh hack/tools/lint one
 #
-# The modules of the other hosts are checked in the slices of these hosts: to tidy one takes the
-# whole source of its Kubernetes.
+# The slices of the other hosts check their modules: go mod tidy needs the whole source of their
+# Kubernetes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

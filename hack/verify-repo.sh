@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Fails when the repository holds what belongs elsewhere: paths of this machine,
-# hosts of a private module proxy, files with the wrong mode, surprises at the
-# top level.
+# Fails if the repository has content that does not belong there: paths of this machine, hosts of a
+# private module proxy, files with a wrong mode, or unknown files at the top level.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,7 +13,7 @@ complain() {
 
 files() { git ls-files --cached --others --exclude-standard "$@"; }
 
-# 1. The top level has few things, each with a known place.
+# 1. The top level has few entries, all of them known.
 allowed='cmd pkg artifacts hack test docs go.mod go.sum Makefile README.md LICENSE SECURITY.md CONTRIBUTING.md CHANGELOG.md .ci .github .gitignore .golangci.yml'
 while IFS= read -r entry; do
 	case " ${allowed} " in
@@ -23,29 +22,29 @@ while IFS= read -r entry; do
 	esac
 done < <(files | cut -d/ -f1 | sort -u)
 
-# 2. Nobody else has the folders of this machine: the one above the checkout
-# and the home folder, where these are specific enough to look for.
+# 2. Files do not name folders of this machine: the parent of the checkout, or the home folder.
+# Common names are not searched for.
 patterns=()
 for folder in "$(dirname "$(pwd -P)")" "${HOME:-/}"; do
 	case "${folder}" in / | /tmp | /usr | /usr/* | /home | /opt | /src | /go) ;; *) patterns+=("${folder}/") ;; esac
 done
-# Nor the module proxy of this network.
+# Files do not name the module proxy of this network, either.
 while IFS= read -r host; do
 	patterns+=("${host}")
 done < <(go env GOPROXY GOSUMDB GONOPROXY 2>/dev/null | tr ',| ' '\n\n\n' | sed -E 's#^[a-z]+://##; s#^[^/@]*@##; s#/.*##' |
 	grep '\.' | grep -vxE 'proxy\.golang\.org|sum\.golang\.org' | sort -u)
 for pattern in "${patterns[@]}"; do
-	# At the start of a word: a home folder /x/ is not meant by example.com/x/.
+	# A match must begin a word: the home folder /x/ must not match example.com/x/.
 	escaped="$(printf '%s' "${pattern}" | sed 's/[][\.*^$]/\\&/g')"
 	found="$(git grep --untracked -nIE "(^|[^A-Za-z0-9_./-])${escaped}" -- . ':!:**/go.sum' ':!:go.sum' | cut -c1-160 | head -n 5 || true)"
 	[ -z "${found}" ] || complain "a path or host of this machine" "${found}"
 done
 
-# 3. What has an interpreter is executable, and nothing else is.
+# 3. Exactly the files with an interpreter line are executable.
 while IFS= read -r file; do
 	[ -f "${file}" ] || continue
 	begin=''
-	# A file without text is read up to its first zero byte; an empty one fails.
+	# A binary file is read up to its first zero byte; reading an empty file fails.
 	LC_ALL=C IFS= read -r -d '' -n 2 begin <"${file}" || true
 	if [ "${begin}" = '#!' ]; then
 		[ -x "${file}" ] || complain "${file} begins with #! but is not executable: chmod +x"
@@ -54,7 +53,7 @@ while IFS= read -r file; do
 	fi
 done < <(files -- ':!:**/testdata/**')
 
-# 4. Scripts parse.
+# 4. Scripts are valid.
 while IFS= read -r file; do
 	[ ! -f "${file}" ] || bash -n "${file}" || complain "${file} is no valid script"
 done < <(files -- 'hack/*.sh' .ci/run)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fails when an alert of artifacts/monitoring does not fire, or stay silent, as its tests say.
-# promtool takes plain files of rules, which is the spec of a PrometheusRule.
+# Fails if an alert of artifacts/monitoring does not fire, or fires, against its tests. promtool
+# needs plain rule files, which are the spec of a PrometheusRule.
 #
 # inputs: artifacts/monitoring hack/promtool.sh hack/tools/promtool
 set -euo pipefail

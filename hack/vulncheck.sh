@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Looks for known vulnerabilities that the programs can reach, with govulncheck, pinned in
+# Searches for known vulnerabilities that the programs can reach, with govulncheck, pinned in
 # hack/tools/lint. The database of the Go project is a module, too: its newest version comes from
-# the module proxy. VULNDB=URL takes another one, for instance https://vuln.go.dev.
+# the module proxy. VULNDB=URL selects another database, such as https://vuln.go.dev.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . hack/tags.sh
