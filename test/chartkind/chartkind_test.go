@@ -4,8 +4,7 @@
 // kubectl, the real program, a control plane whose Deployments become Available, a registry on
 // loopback, and the example in artifacts/examples/central.
 //
-// All scenarios share one control plane, one server and one registry. Each has a namespace of its
-// own:
+// All scenarios share one control plane, one server and one registry. Each has its own namespace:
 //
 //	go test ./test/chartkind -run 'TestChartKinds/Design'
 package chartkind_test
@@ -34,15 +33,15 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// shared is the control plane with Penstock on it, as a scenario sees it.
+// shared is the control plane with Penstock, for one scenario.
 type shared struct {
 	*cluster.Cluster
 	t      *testing.T
 	server *penstock.Server
 	host   dynamic.Interface
-	// kinds are the ChartKinds of the example, with the charts that were pushed.
+	// kinds are the ChartKinds of the example, with references to the pushed charts.
 	kinds string
-	// name is that of the scenario, of its namespace, and lower case.
+	// name is the name of the scenario in lower case, and of its namespace.
 	name string
 }
 
@@ -54,7 +53,7 @@ var (
 	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
-// operator is in whose name Centrals are installed.
+// operator is the ServiceAccount that installs Centrals.
 const operator = "system:serviceaccount:rhacs-operator:rhacs-operator"
 
 func TestChartKinds(t *testing.T) {
@@ -70,7 +69,7 @@ func TestChartKinds(t *testing.T) {
 	}
 }
 
-// start runs everything until the test ends.
+// start starts the control plane, the registry and Penstock. They run until the test ends.
 func start(t *testing.T) shared {
 	t.Helper()
 	w := shared{Cluster: cluster.Start(t, cluster.Workloads()), t: t}
@@ -110,7 +109,7 @@ func start(t *testing.T) shared {
 	return w
 }
 
-// in returns the cluster for a scenario, with a namespace of its name.
+// in returns the cluster for a scenario, and creates the scenario's namespace.
 func (w shared) in(t *testing.T, name string) shared {
 	t.Helper()
 	w.Cluster, w.t, w.name = w.Cluster.In(t), t, name
@@ -118,8 +117,8 @@ func (w shared) in(t *testing.T, name string) shared {
 	return w
 }
 
-// await returns an object when it is as it should be; done is called with nil for one that is
-// not there.
+// await waits until done returns true for an object, and returns the object. done gets nil for an
+// absent object.
 func (w shared) await(resource schema.GroupVersionResource, namespace, name, what string, done func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	w.t.Helper()
 	var client dynamic.ResourceInterface = w.host.Resource(resource)
@@ -131,14 +130,14 @@ func (w shared) await(resource schema.GroupVersionResource, namespace, name, wha
 
 func absent(object *unstructured.Unstructured) bool { return object == nil }
 
-// is tells of an object whose condition has a status, and a reason if one is given.
+// is reports whether a condition has a status, and a reason unless it is empty.
 func is(kind, status, reason string) func(*unstructured.Unstructured) bool {
 	return func(object *unstructured.Unstructured) bool {
 		return object != nil && conditionOf(object, kind, status, reason) != nil
 	}
 }
 
-// all tells of an object of which several things are true.
+// all reports whether all checks hold for an object.
 func all(checks ...func(*unstructured.Unstructured) bool) func(*unstructured.Unstructured) bool {
 	return func(object *unstructured.Unstructured) bool {
 		for _, check := range checks {
@@ -159,23 +158,23 @@ func conditionOf(object *unstructured.Unstructured, kind, status, reason string)
 	return nil
 }
 
-// observed tells of an object whose generation is observed.
+// observed reports whether the current generation is observed.
 func observed(object *unstructured.Unstructured) bool {
 	return object != nil && report.StatusOf(object).ObservedGeneration == object.GetGeneration()
 }
 
-// settled tells of a Central that is installed as it is.
+// settled reports whether the current generation of a Central is installed and ready.
 func settled(object *unstructured.Unstructured) bool {
 	return all(is(report.Progressing, "False", report.ReasonReconcileSuccessful), is(report.Ready, "True", ""), is(report.Deployed, "True", ""), observed)(object)
 }
 
-// awaitCentral returns a Central of the scenario when it is as it should be.
+// awaitCentral waits until done returns true for a Central of the scenario.
 func (w shared) awaitCentral(name, what string, done func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	w.t.Helper()
 	return w.await(centrals, w.name, name, what, done)
 }
 
-// central makes a Central, and returns when it is installed.
+// central creates a Central and waits until it is installed.
 func (w shared) central(name, spec string) *unstructured.Unstructured {
 	w.t.Helper()
 	w.MustKubectlInput(fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: Central, metadata: {name: %s, namespace: %s}, spec: {%s}}", name, w.name, spec), "create", "-f", "-")
@@ -187,7 +186,7 @@ func (w shared) patch(name, patch string) {
 	w.MustKubectl("-n", w.name, "patch", "central", name, "--type=merge", "-p", patch)
 }
 
-// written are the writes of the status of the scenario's Centrals, by a manager.
+// written counts the status writes of a field manager to the scenario's Centrals.
 func (w shared) written(mark plane.Mark, manager string) int {
 	w.t.Helper()
 	return len(w.Audit().Since(mark, plane.ByUser(operator), plane.ByVerb("patch"), func(r plane.Request) bool {
@@ -195,19 +194,19 @@ func (w shared) written(mark plane.Mark, manager string) int {
 	}))
 }
 
-// renders returns the number of times that the chart was rendered for the scenario's extension.
+// renders counts the renderings of the chart for the scenario's extension.
 func (w shared) renders() int {
 	return strings.Count(w.server.Log(), `"Rendering a chart" extension="central-`+w.name+`"`)
 }
 
-// has returns the number of revisions of the scenario's extension.
+// has counts the revisions of the scenario's extension.
 func (w shared) has() int {
 	w.t.Helper()
 	return len(strings.Fields(w.MustKubectl("get", "cer", "-l", "penstock.dev/chain=central-"+w.name, "-o", "name")))
 }
 
-// eventually returns when something is so: rights take effect some milliseconds after they
-// were given, and no watch tells.
+// eventually polls a check: changed rights take effect some milliseconds later, and no watch
+// reports that.
 func (w shared) eventually(what string, so func() bool) {
 	w.t.Helper()
 	err := poll.Until(w.t.Context(), func(context.Context) bool { return so() })

@@ -20,8 +20,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// columns: the columns with which people and programs list Centrals, as kubectl prints them, and as
-// a table.
+// columns tests the columns of Centrals, as kubectl prints them and as a Table.
 func columns(w shared) {
 	list := func(args ...string) string {
 		return strings.Join(strings.Fields(w.MustKubectl(append([]string{"-n", w.name, "get", "centrals"}, args...)...)), " ")
@@ -35,7 +34,7 @@ func columns(w shared) {
 	w.awaitCentral("b", "it is changed", settled)
 	w.t.Run("Watch", func(t *testing.T) { watched(t) })
 
-	// A second one has the name of the same extension, which makes it differ.
+	// The second Central has the same extension name, and so different columns.
 	w.MustKubectlInput(fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: Central, metadata: {name: a, namespace: %s, labels: {team: x}}}", w.name), "create", "-f", "-")
 	w.awaitCentral("a", "its name is taken", is(report.Progressing, "True", report.Irreconcilable))
 	const header = "NAME VERSION ADMINPASSWORD MESSAGE AVAILABLE PROGRESSING AGE"
@@ -67,9 +66,9 @@ func columns(w shared) {
 	}
 }
 
-// watchTable watches the Centrals of the scenario as kubectl get -w does. The
-// returned function checks all rows until now: the columns once, and what
-// Progressing said, in its order, with an age in each row.
+// watchTable watches the Centrals of the scenario as kubectl get -w does. The returned function
+// checks all rows so far: the column definitions come once, the values of Progressing in order, and
+// each row has an age.
 func (w shared) watchTable() func(t *testing.T) {
 	w.t.Helper()
 	client, err := rest.HTTPClientFor(w.Config())

@@ -22,8 +22,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// considerations are the first five of the design, on one Central, each by its name. The sixth
-// is RaceConditionHandling, the seventh ScaleTesting.
+// considerations runs the first five considerations of the design as subtests on one Central. The
+// sixth is RaceConditionHandling, the seventh ScaleTesting.
 func considerations(w shared) {
 	w.central(columned, "central: {adminPasswordSecretName: admin-password}, scanner: {scannerComponent: Enabled, replicas: 1}")
 	for _, one := range []struct {
@@ -45,10 +45,10 @@ func considerations(w shared) {
 	}
 }
 
-// columned is the Central whose columns are looked at.
+// columned is the Central whose columns are checked.
 const columned = "stackrox-central-services"
 
-// shows looks for texts in the row of the Central, as kubectl prints it.
+// shows checks that the Central's row, as kubectl prints it, contains texts.
 func (w shared) shows(what string, has ...string) {
 	w.t.Helper()
 	lines := strings.Split(strings.TrimSpace(w.MustKubectl("-n", w.name, "get", "centrals")), "\n")
@@ -59,7 +59,7 @@ func (w shared) shows(what string, has ...string) {
 	}
 }
 
-// messageColumn: Message, and the order of all columns; Age is last.
+// messageColumn checks Message and the order of all columns; Age is last.
 func messageColumn(w shared) {
 	header, _, _ := strings.Cut(w.MustKubectl("-n", w.name, "get", "centrals"), "\n")
 	if got := strings.Join(strings.Fields(header), " "); got != "NAME VERSION ADMINPASSWORD MESSAGE AVAILABLE PROGRESSING AGE" {
@@ -68,7 +68,8 @@ func messageColumn(w shared) {
 	w.shows("installed", "StackRox Central Services has been installed.")
 }
 
-// availableColumn: Available follows the workloads, without a pass of the controller that makes revisions.
+// availableColumn checks that Available follows the workloads without a pass of the revision
+// controller.
 func availableColumn(w shared) {
 	w.shows("installed", "True", report.ReasonReconcileSuccessful)
 	mark, before, renders := w.Audit().Mark(), w.has(), w.renders()
@@ -85,7 +86,7 @@ func availableColumn(w shared) {
 	}
 }
 
-// progressingColumn: Progressing shows what is done, while it is done, and what cannot be.
+// progressingColumn checks Progressing during a change, and for a change that is not possible.
 func progressingColumn(w shared) {
 	seen := w.progress(columned, func() {
 		w.patch(columned, `{"spec":{"central":{"db":{"size":"20Gi"}}}}`)
@@ -104,8 +105,8 @@ func progressingColumn(w shared) {
 	w.shows("recovered", "StackRox Central Services has been installed.", "True", report.ReasonReconcileSuccessful)
 }
 
-// paused: metadata that means nothing to the chart makes nothing; paused, nothing is done;
-// released, all of it.
+// paused checks that metadata without meaning for the chart creates no revision. While paused,
+// nothing changes; afterwards, all changes are applied.
 func paused(w shared) {
 	before := w.has()
 	w.MustKubectl("-n", w.name, "label", "central", columned, "team=a")
@@ -123,7 +124,7 @@ func paused(w shared) {
 	}
 }
 
-// progress returns the values of the column Progressing during an action, each one once.
+// progress returns the values of the column Progressing during an action, without repetitions.
 func (w shared) progress(name string, do func(), until func(*unstructured.Unstructured) bool) string {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), poll.Patience)
@@ -164,8 +165,8 @@ func (w shared) progress(name string, do func(), until func(*unstructured.Unstru
 	}
 }
 
-// races is the sixth consideration: many write the spec at a time, while a Deployment flaps.
-// Nothing that somebody wrote is lost, and the status is that of the last of them.
+// races is the sixth consideration: many clients write the spec at the same time, while a
+// Deployment flaps. No write is lost, and the status matches the last one.
 func races(w shared) {
 	writers := 20
 	if os.Getenv("FULL") == "1" {
@@ -212,12 +213,12 @@ func races(w shared) {
 			w.t.Errorf("what is no trouble is complained of: %s", line)
 		}
 	}
-	// Neither loop wakes the other: when all is done, nothing goes on. A second without a request
-	// comes soon, then; the last of what was scaled may still be told before it.
+	// The two controllers do not trigger each other, so after the last change soon a second passes
+	// without a request. The last scaling may still be reported before.
 	var requests plane.Requests
 	for range 10 {
 		mark := w.Audit().Mark()
-		timer := time.NewTimer(time.Second) // this is no wait for something: nothing is to happen
+		timer := time.NewTimer(time.Second) // no wait for an event: nothing must happen meanwhile
 		<-timer.C
 		requests = w.Audit().Since(mark, plane.ByUser(operator), plane.Not(plane.ByVerb("watch")), func(r plane.Request) bool { return r.Namespace == w.name })
 		if len(requests) == 0 {

@@ -13,17 +13,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
 )
 
-// hostile: text of others in a Central, or labels as if it were of it, change nothing of what is
-// told, and nothing of theirs is taken.
+// hostile: foreign text in a Central, and foreign objects with its labels, do not change its
+// status. Penstock takes no foreign object.
 func hostile(w shared) {
 	const name = "c"
 	made := w.central(name, "scanner: {replicas: 1}")
-	// Another manager's condition stays, whatever ours become.
+	// The condition of another manager stays when Penstock's conditions change.
 	w.MustKubectlInput(fmt.Sprintf(`{apiVersion: platform.stackrox.io/v1alpha1, kind: Central, metadata: {name: %s, namespace: %s}, status: {conditions: [
 		{type: Backup, status: "True", reason: Done, message: theirs, lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`, name, w.name),
 		"apply", "--server-side", "--subresource=status", "--field-manager=backup", "-f", "-")
-	// An object with the label of its workloads that is none of its revision is not
-	// counted.
+	// A Deployment with the workloads' label that is not in the revision does not count.
 	for _, namespace := range []string{w.name, "default"} {
 		w.MustKubectlInput(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: stranger-%[1]s, namespace: %[2]s, labels: {penstock.dev/chain: central-%[1]s}},
 			spec: {replicas: 0, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: main, image: x}]}}}}`, w.name, namespace), "create", "-f", "-")
@@ -35,8 +34,8 @@ func hostile(w shared) {
 	}
 	w.MustKubectl("-n", w.name, "scale", "deployment/scanner", "--replicas=1")
 	w.awaitCentral(name, "it is ready again", settled)
-	// A status that comes with the spec is dropped, and so is a spec that comes with the status;
-	// a generation is nobody's to choose.
+	// A status in a write of the spec is dropped, and so is a spec in a write of the status. A
+	// client cannot set the generation.
 	w.patch(name, `{"metadata":{"generation":99},"spec":{"central":{"db":{"size":"20Gi"}}},"status":{"reconciledVersion":"0.0.1","observedGeneration":99}}`)
 	w.MustKubectl("-n", w.name, "patch", "central", name, "--subresource=status", "--type=merge", "-p", `{"spec":{"central":{"db":{"size":"99Gi"}}}}`)
 	found = w.awaitCentral(name, "its second generation is installed", func(object *unstructured.Unstructured) bool {
@@ -52,14 +51,14 @@ func hostile(w shared) {
 	if got := w.MustKubectl("-n", w.name, "get", "configmap", "central-config", "-o", "jsonpath={.data.dbSize}"); got != "20Gi" {
 		w.t.Errorf("the chart was given %s", got)
 	}
-	// A status that somebody has spoilt is put right when there is a reason to look.
+	// A wrong status is corrected at the next event.
 	w.MustKubectl("-n", w.name, "patch", "central", name, "--subresource=status", "--type=merge", "-p", `{"status":{"observedGeneration":99,"conditions":[]}}`)
 	w.awaitCentral(name, "Ready and Progressing come back", all(is(report.Ready, "True", ""), is(report.Progressing, "True", report.ReasonReconciling)))
 	w.MustKubectl("-n", w.name, "annotate", "central", name, "touched=yes")
 	w.awaitCentral(name, "the rest comes back", settled)
 	w.MustKubectl("-n", w.name, "delete", "deployment", "stranger-"+w.name)
 	w.MustKubectl("-n", "default", "delete", "deployment", "stranger-"+w.name)
-	// Terminal colours and line ends in a message do not reach who lists.
+	// Terminal colours and line breaks in a message do not appear in kubectl's list.
 	w.patch(name, `{"spec":{"customize":{"labels":{"bad":"\u001b[31m\nx"}}}}`)
 	w.awaitCentral(name, "no valid object is made of it", func(object *unstructured.Unstructured) bool {
 		return observed(object) && (is(report.Progressing, "True", report.Irreconcilable)(object) || is(report.Progressing, "True", report.ReleaseFailed)(object))

@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// howTo follows docs/how-to/make-a-kind-of-a-chart.md: its commands are run in their order, and
-// its ChartKind and its rule are what the API takes.
+// howTo follows docs/how-to/make-a-kind-of-a-chart.md: it runs the commands in order, and applies
+// the page's ChartKind and rule.
 func howTo(w shared) {
 	root, err := plane.Root()
 	if err != nil {
@@ -24,7 +24,7 @@ func howTo(w shared) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.name = "stackrox" // as the page has it
+	w.name = "stackrox" // as on the page
 	ran := 0
 	for line := range strings.Lines(string(page)) {
 		command, is := strings.CutPrefix(line, "    kubectl ")
@@ -41,7 +41,7 @@ func howTo(w shared) {
 		w.t.Errorf("the page has %d commands", ran)
 	}
 	for _, block := range regexp.MustCompile("(?s)```yaml\n(apiVersion.*?)```").FindAllStringSubmatch(string(page), -1) {
-		// A name of its own: that of the example is served for other scenarios.
+		// The ChartKind gets another name, because that of the example serves other scenarios.
 		w.MustKubectlInput(strings.Replace(block[1], "name: central\n", "name: page\n", 1), "create", "--dry-run=server", "-f", "-")
 	}
 	header, row, _ := strings.Cut(strings.TrimSpace(w.MustKubectl("-n", w.name, "get", "centrals")), "\n")
@@ -49,7 +49,7 @@ func howTo(w shared) {
 	if shown := told(string(page)); !strings.Contains(shown, told(header)) || !strings.Contains(shown, strings.TrimSuffix(told(row), " "+lastWord(row))) {
 		w.t.Errorf("the page shows something else than\n%s\n%s", header, row)
 	}
-	// The text behind the list of commands.
+	// The text after the list of commands.
 	w.patch(columned, `{"spec":{"central":{"db":{"size":"20Gi"}}}}`)
 	w.awaitCentral(columned, "it is changed", settled)
 	if diff := w.MustKubectl("get", "cer", "central-stackrox-2", "--subresource=diff"); !strings.Contains(diff, "central-config") {

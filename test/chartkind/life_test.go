@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// approval: a user reads what a change of values does before it is done.
+// approval: a user reads the effect of changed values before it is applied.
 func approval(w shared) {
 	resource := w.ownKind("Approved", "  upgradeApproval: Manual\n")
 	w.MustKubectlInput(fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: ApprovedCentral, metadata: {name: c, namespace: %s}, spec: {central: {db: {size: 10Gi}}}}", w.name), "create", "-f", "-")
@@ -35,7 +35,7 @@ func approval(w shared) {
 	if got := w.MustKubectl("-n", w.name, "get", "configmap", "central-config", "-o", "jsonpath={.data.dbSize}"); got != "10Gi" {
 		w.t.Errorf("it was done before anybody approved it: %s", got)
 	}
-	// Another change makes another proposal of it.
+	// Another change leads to another proposal.
 	w.MustKubectl("-n", w.name, "patch", "approvedcentral", "c", "--type=merge", "-p", `{"spec":{"central":{"db":{"size":"30Gi"}}}}`)
 	third := "central-" + w.name + "-3"
 	w.await(revisions, "", third, "it is proposed", func(object *unstructured.Unstructured) bool { return object != nil })
@@ -45,15 +45,17 @@ func approval(w shared) {
 	if w.password() != password {
 		w.t.Error("what was generated once is another one")
 	}
-	// Without the ChartKind, its resources go, and what was installed stays.
+	// After the ChartKind is deleted, its custom resources can be deleted, and the installed
+	// objects stay.
 	w.MustKubectl("delete", "chartkind", "approved", poll.TimeoutFlag)
 	w.MustKubectl("-n", w.name, "delete", "approvedcentral", "c", poll.TimeoutFlag)
 	w.MustKubectl("-n", w.name, "get", "deployment", "central")
 	w.MustKubectl("get", "cer", third)
 }
 
-// ownKind makes a copy of Central with a prefix, and a ChartKind of it by that name, in lower case,
-// with more in its spec, so that others go on as they are. It returns when it is served.
+// ownKind creates a copy of Central's definition with a prefix, and a ChartKind for it with the
+// prefix in lower case as name and more fields in its spec. So other scenarios are not affected. It
+// waits until the kind is accepted.
 func (w shared) ownKind(prefix, spec string) schema.GroupVersionResource {
 	w.t.Helper()
 	lower := strings.ToLower(prefix)
@@ -78,7 +80,7 @@ subjects: [{kind: ServiceAccount, name: rhacs-operator, namespace: rhacs-operato
 	return resource
 }
 
-// ownDefinition is a copy of that of Central with a prefix.
+// ownDefinition returns a copy of Central's definition with a prefix.
 func (w shared) ownDefinition(prefix string) string {
 	w.t.Helper()
 	lower := strings.ToLower(prefix)
@@ -106,8 +108,8 @@ func withoutLines(text string, prefixes ...string) string {
 	return strings.Join(out, "")
 }
 
-// inputs: a Secret that a Central names, and SecuredClusters, are reasons for another revision;
-// the status of a Central is none.
+// inputs: changes of a Secret that a Central names, and of SecuredClusters, lead to another
+// revision. A change of the Central's status does not.
 func inputs(w shared) {
 	w.central("c", "tls: {secretName: tls}")
 	config := func(field string) string {
@@ -143,7 +145,7 @@ func inputs(w shared) {
 	}
 }
 
-// deletion: the installed objects go with the custom resource, in the order of the chain.
+// deletion: the installed objects are deleted with the custom resource, in teardown order.
 func deletion(w shared) {
 	w.central("c", "scanner: {replicas: 1}")
 	w.MustKubectl("-n", w.name, "patch", "deployment", "scanner", "-p", `{"metadata":{"finalizers":["example.com/wait"]}}`)
@@ -160,7 +162,8 @@ func deletion(w shared) {
 	}
 }
 
-// others: two custom resources do not see each other, and none gets what is another's.
+// others: two custom resources with the same extension name do not affect each other, and one
+// cannot take the other's objects.
 func others(w shared) {
 	w.central("one", "scanner: {replicas: 1}")
 	w.MustKubectlInput(fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: Central, metadata: {name: two, namespace: %s}}", w.name), "create", "-f", "-")
@@ -173,7 +176,7 @@ func others(w shared) {
 	w.MustKubectl("get", "cer", "central-"+w.name+"-1")
 }
 
-// refused: impossible values, and missing rights, are reported when the object is written.
+// refused: invalid values and missing rights are refused at admission.
 func refused(w shared) {
 	mallory := w.User("mallory-" + w.name)
 	w.MustKubectlInput(fmt.Sprintf(`
@@ -216,7 +219,7 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: mallory-%[1]s
 	if out.ExitCode == 0 || !strings.Contains(out.String(), "spec.resource: Invalid value") || !strings.Contains(out.String(), "cannot be changed") {
 		w.t.Errorf("the kind was changed: %s", out)
 	}
-	// A definition that is not there is waited for.
+	// A missing definition is waited for.
 	w.MustKubectlInput(kind(strings.Replace(good, "kind: Central", "kind: Missing", 1)), "create", "-f", "-")
 	w.await(chartkind.Resource, "", w.name, "there is no such kind", is("Accepted", "False", "DefinitionMissing"))
 	w.MustKubectl("delete", "chartkind", w.name, poll.TimeoutFlag)

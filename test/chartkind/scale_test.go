@@ -22,13 +22,14 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// maxHeap bounds the memory of a custom resource, in bytes, with its revision and its watched
-// objects. With few resources, the other memory of the process exceeds it.
+// maxHeap limits the memory of a custom resource with its revision and its watched objects, in
+// bytes. It is only checked for many resources, because the rest of the process dominates
+// otherwise.
 const maxHeap = 128 << 10
 
-// scale is the seventh consideration: while the workloads of many custom resources come and go,
-// the status of each is written once for each change of its workload, and nothing is rendered.
-// FULL=1 has 500 of them, for two minutes.
+// scale is the seventh consideration. While the workloads of many custom resources flap, each
+// status is written at most once per change of its workload, and no chart is rendered. FULL=1 uses
+// 500 custom resources for two minutes.
 func scale(w shared) {
 	count, during := 10, 3*time.Second
 	if os.Getenv("FULL") == "1" {
@@ -55,7 +56,7 @@ func scale(w shared) {
 			return r.Subresource == "status" && strings.Contains(r.URI, "fieldManager="+manager+"&")
 		})
 	}
-	// Both watches have come as far, when both say that all is as it was.
+	// The writes are counted after both watches have reported the final state.
 	most, writes := changes.settled(w), written("penstock-chartkinds-status")
 	per := map[string]int{}
 	for _, r := range writes {
@@ -79,23 +80,22 @@ func scale(w shared) {
 	for _, n := range most {
 		total += n
 	}
-	// Every request about them, in whosever name.
+	// All requests about them, of any user.
 	requests := w.Audit().Since(mark, plane.ByAgent("penstock/"), plane.Not(plane.ByVerb("watch")), func(r plane.Request) bool {
 		return ours(r) || strings.Contains(r.URI, "secured-scale-")
 	})
 	w.t.Logf("%d times somebody scaled a workload: %d changes of workloads, %d writes of status; requests: %s", flaps, total, len(writes), counted(requests))
-	// Statuses are told apart above; the last of them may come after that.
+	// The status writes were checked above; the last of them may come later.
 	if others := requests.Where(plane.ByUser(operator), func(r plane.Request) bool { return r.Subresource != "status" }); len(others) != 0 {
 		w.t.Errorf("other requests of the ServiceAccount than writes of status:\n%s", others)
 	}
-	// Somebody has changed an object of a revision, so the engine looks once whether it is as it
-	// should be.
+	// A change of a revision's object makes the engine read it once.
 	if looks := requests.Where(plane.ByVerb("get"), plane.ByResource("deployments")); len(looks) > flaps {
 		w.t.Errorf("the engine read %d times what was changed %d times", len(looks), flaps)
 	}
 }
 
-// counted returns the number of requests of each kind.
+// counted formats the number of requests of each kind.
 func counted(requests plane.Requests) string {
 	kinds := map[string]int{}
 	for _, r := range requests {
@@ -108,7 +108,7 @@ func counted(requests plane.Requests) string {
 	return strings.Join(all, ", ")
 }
 
-// heap returns the heap of the process in bytes, after a garbage collection.
+// heap returns the size of the process's heap in bytes, after a garbage collection.
 func (w shared) heap() int64 {
 	w.t.Helper()
 	profile := w.server.Fetch(w.t, w.Config(), "/debug/pprof/heap?gc=1&debug=1")
@@ -120,7 +120,7 @@ func (w shared) heap() int64 {
 	return size
 }
 
-// makeSecured makes a SecuredCluster in each of so many namespaces.
+// makeSecured creates a SecuredCluster in each of count namespaces.
 func (w shared) makeSecured(count int) {
 	w.t.Helper()
 	var all strings.Builder
@@ -130,7 +130,7 @@ func (w shared) makeSecured(count int) {
 	w.MustKubectlInput(all.String(), "create", "-f", "-")
 }
 
-// awaitSecured returns when all of them are installed and ready.
+// awaitSecured waits until all SecuredClusters are installed and ready.
 func (w shared) awaitSecured(count int) {
 	w.t.Helper()
 	deadline := time.After(poll.Patience + time.Duration(count)*time.Second)
@@ -171,7 +171,7 @@ func (w shared) awaitSecured(count int) {
 	}
 }
 
-// changes counts the changes of the availability of workloads, by namespace.
+// changes counts the changes of workloads' availability, by namespace.
 type changes struct {
 	mu    sync.Mutex
 	state map[string]string
@@ -179,8 +179,8 @@ type changes struct {
 	told  chan struct{}
 }
 
-// watchSensors counts what the Deployments of the SecuredClusters are, one after the other: what
-// a status can say of them.
+// watchSensors counts the distinct successive states of the SecuredClusters' Deployments that a
+// status can report.
 func (w shared) watchSensors() *changes {
 	w.t.Helper()
 	c := &changes{state: map[string]string{}, count: map[string]int{}, told: make(chan struct{}, 1)}
@@ -212,7 +212,7 @@ func (w shared) watchSensors() *changes {
 	return c
 }
 
-// stateOf returns the replicas of a Deployment as text.
+// stateOf formats the replicas of a Deployment.
 func stateOf(deployment *unstructured.Unstructured) string {
 	replicas, _, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
 	seen, _, _ := unstructured.NestedInt64(deployment.Object, "status", "observedGeneration")
@@ -225,7 +225,7 @@ func stateOf(deployment *unstructured.Unstructured) string {
 	return "available"
 }
 
-// settled are the changes, when all are available again.
+// settled waits until all workloads are available again, and returns the counts.
 func (c *changes) settled(w shared) map[string]int {
 	w.t.Helper()
 	deadline := time.After(poll.Patience)
@@ -251,8 +251,8 @@ func (c *changes) settled(w shared) map[string]int {
 	}
 }
 
-// flap scales workloads to nothing and back, at random, and all of them back in the end. It
-// returns how often.
+// flap scales random workloads to zero and back, and all of them back at the end. It returns the
+// number of scalings.
 func (w shared) flap(count int, during time.Duration) int {
 	w.t.Helper()
 	times, up := 0, make([]bool, count)

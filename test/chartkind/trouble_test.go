@@ -13,9 +13,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// lent: the rights of a ServiceAccount are lent by users who may impersonate it, in their own name.
-// The engine could impersonate all of them for anybody who writes a revision, and so could a plan:
-// both are refused, and it is said why.
+// lent: a user who may impersonate a ServiceAccount lends its rights to a ChartKind, under the
+// user's own name. The engine may impersonate every ServiceAccount, so it could lend their rights
+// to anyone who writes a revision or a plan. Both are refused with the reason.
 func lent(w shared) {
 	const kind = "{apiVersion: charts.penstock.dev/v1alpha1, kind: ChartKind, metadata: {name: lent}, spec: {resource: {group: platform.stackrox.io, version: v1alpha1, kind: Lent}, " +
 		"chart: {ref: 'registry.example.com/c:1'}, serviceAccount: {namespace: rhacs-operator, name: rhacs-operator}}}"
@@ -36,8 +36,7 @@ func lent(w shared) {
 	}
 	w.MustKubectl("delete", "cer", "lent-1", poll.TimeoutFlag)
 
-	// A ChartKind that somebody has written in their own name is not another's to change: a
-	// revision that adopts it leaves the spec, and the stamp, as they are.
+	// A revision that adopts a user's ChartKind changes neither the spec nor the stamp.
 	w.MustKubectlInput(kind, "create", "-f", "-")
 	stamp := w.MustKubectl("get", "chartkind", "lent", "-o", `jsonpath={.metadata.annotations.penstock\.dev/author}`)
 	w.MustKubectlInput(strings.NewReplacer("name: rhacs-operator}", "name: default}", "spec: {revision: 1", "spec: {collisionProtection: None, revision: 2").Replace(revision("lent-2")), "create", "-f", "-")
@@ -54,7 +53,7 @@ func lent(w shared) {
 	w.MustKubectl("delete", "cer", "lent-2", poll.TimeoutFlag)
 	w.MustKubectl("delete", "chartkind", "lent", poll.TimeoutFlag)
 
-	// A plan is computed from a definition, which cannot declare them.
+	// The definition of a plan's profile cannot declare ChartKinds.
 	out := w.KubectlInput(`{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationProfileDefinition, metadata: {name: lent}, spec: {description: x,
 		requirements: [{name: kinds, definition: chartkinds.charts.penstock.dev, kind: ChartKind, access: Write}], items: [{name: a, target: {requirement: kinds, name: lent}, object: "{}"}]}}`, "create", "-f", "-")
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "spec.requirements[0].definition: Forbidden") || !strings.Contains(out.Stderr, "Penstock") {
@@ -62,8 +61,8 @@ func lent(w shared) {
 	}
 }
 
-// trouble has three faults of operation: a second ChartKind of a kind, a custom resource that is
-// removed by force, and a definition that is deleted and created again.
+// trouble has three operating faults: a second ChartKind for a kind, a custom resource whose
+// finalizers are removed, and a definition that is deleted and created again.
 func trouble(w shared) {
 	resource := w.ownKind("Troubled", "")
 	spare := strings.NewReplacer("name: central\n", "name: spare\n", "kind: Central}", "kind: TroubledCentral}").Replace(strings.SplitN(w.kinds, "\n---\n", 2)[0])
@@ -77,7 +76,8 @@ func trouble(w shared) {
 	create()
 	before := w.MustKubectl("-n", w.name, "get", "deployment", "central", "-o", "jsonpath={.metadata.uid}")
 
-	// Taken away by force, and made again: what is installed is its own.
+	// The custom resource is removed without its finalizer and created again. It gets the installed
+	// objects back.
 	w.MustKubectl("-n", w.name, "annotate", "troubledcentral", "c", "charts.penstock.dev/paused=true")
 	w.await(resource, w.name, "c", "it is left alone", is(report.Paused, "True", ""))
 	w.MustKubectl("-n", w.name, "patch", "troubledcentral", "c", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
@@ -87,7 +87,7 @@ func trouble(w shared) {
 		w.t.Errorf("it was installed another time: %d revisions", w.has())
 	}
 
-	// The definition goes, and its custom resources with it; it comes back.
+	// The definition is deleted with its custom resources, and created again.
 	definition := w.ownDefinition("Troubled")
 	w.MustKubectl("delete", "crd", resource.GroupResource().String(), poll.TimeoutFlag)
 	w.await(revisions, "", "central-"+w.name+"-1", "its revision is gone", absent)

@@ -17,11 +17,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// buoy is a release of Helm that is made up for the act, in a namespace of its name.
+// buoy is a made-up Helm release for this act, and the name of its namespace.
 const buoy = "buoy"
 
-// adoptHelm makes an extension of what Helm has installed, shows its history, and rolls it
-// back.
+// adoptHelm adopts a Helm release as an extension, shows its history, and rolls it back.
 func adoptHelm(ctx context.Context, d *demo) {
 	file := filepath.Join(d.dir, buoy+".yaml")
 	must(os.WriteFile(file, []byte(leftByHelm()), 0o600))
@@ -48,7 +47,7 @@ func adoptHelm(ctx context.Context, d *demo) {
 
 func buoyImage(version int) string { return fmt.Sprintf("example.com/buoy:v%d", version) }
 
-// buoyManifest is the manifest of a release, with more metadata of the objects.
+// buoyManifest returns the manifest of a revision, with additional metadata in its objects.
 func buoyManifest(version int, metadata string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: ConfigMap
@@ -66,8 +65,8 @@ spec:
 `, version, metadata, buoyImage(version))
 }
 
-// leftByHelm is a namespace with two revisions of a release, as Helm keeps them, and the
-// objects of the second one.
+// leftByHelm returns a namespace with two revisions of a release as Helm stores them, and the
+// objects of the second revision.
 func leftByHelm() string {
 	var out strings.Builder
 	out.WriteString("apiVersion: v1\nkind: Namespace\nmetadata: {name: buoy}\n---\n")
@@ -84,7 +83,7 @@ stringData: {release: %[3]s}
 	return out.String()
 }
 
-// packedRelease is one revision as Helm stores it: JSON, compressed, in base64.
+// packedRelease encodes a revision as Helm does: JSON, compressed, in base64.
 func packedRelease(version int, status string) string {
 	text, err := json.Marshal(map[string]any{
 		"name": buoy, "namespace": buoy, "version": version, "apply_method": "ssa", "manifest": buoyManifest(version, ""),
@@ -92,12 +91,12 @@ func packedRelease(version int, status string) string {
 		"chart": map[string]any{"metadata": map[string]any{"name": buoy, "version": fmt.Sprintf("1.%d.0", version-1)}},
 	})
 	if err != nil {
-		panic(err) // of strings and numbers
+		panic(err) // impossible for strings and numbers
 	}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	if _, err := w.Write(text); err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // impossible for a buffer
 	}
 	if err := w.Close(); err != nil {
 		panic(err)

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// catalogName is of the ClusterCatalog, and catalogPackage of what is in it.
+	// catalogName is the name of the ClusterCatalog. catalogPackage is its package.
 	catalogName    = "examples"
 	catalogPackage = "lighthouse"
 )
 
-// startRegistry serves images on loopback, with a certificate and a password of its own.
+// startRegistry serves images on loopback, with its own certificate and password.
 func (d *demo) startRegistry() {
 	served, err := registry.Start(filepath.Join(d.dir, "registry"), registry.Options{
 		Listen: "127.0.0.1:0", User: "demo", Password: "lamp", MirrorOf: "registry.example.com",
@@ -27,7 +27,7 @@ func (d *demo) startRegistry() {
 	d.registry = served
 }
 
-// catalog goes from a catalog that is an image to what one of its packages would change.
+// catalog shows a catalog from its image up to the changes that one of its packages would cause.
 func catalog(ctx context.Context, d *demo) {
 	d.publish(ctx)
 	manifest := fmt.Sprintf("apiVersion: olm.operatorframework.io/v1\nkind: ClusterCatalog\nmetadata: {name: %s}\nspec: {source: {type: Image, image: {ref: %s/catalogs/examples:latest}}}",
@@ -38,7 +38,7 @@ func catalog(ctx context.Context, d *demo) {
 	d.wouldChange(ctx)
 }
 
-// publish makes images of the examples, as the user who publishes an operator does.
+// publish builds images of the examples, as the publisher of an operator does.
 func (d *demo) publish(ctx context.Context) {
 	folders := map[string]string{"catalogs/examples:latest": "catalog"}
 	for _, version := range []string{"v1.0.0", "v1.1.0", "v1.2.0"} {
@@ -51,7 +51,7 @@ func (d *demo) publish(ctx context.Context) {
 	d.note("a registry on loopback, with a certificate and a password, has a catalog and three bundles as images")
 }
 
-// listPackages asks what can be installed.
+// listPackages lists the installable packages.
 func (d *demo) listPackages(ctx context.Context) {
 	for _, question := range []struct {
 		command, claim string
@@ -74,8 +74,8 @@ func (d *demo) listPackages(ctx context.Context) {
 	}
 }
 
-// wouldChange chooses a version from the catalog, and compares it with what is installed.
-// Nothing is stored.
+// wouldChange chooses a version from the catalog, and compares it with the installed one. Nothing
+// is stored.
 func (d *demo) wouldChange(ctx context.Context) {
 	before := get(d.cluster.revisions(ctx))
 	command := fmt.Sprintf("kubectl penstock deploy --name %s --dry-run -- \\\n"+

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// crash rolls back to the first version by hand, kills Penstock in the middle of
-// it, and starts it again.
+// crash rolls back to the first version by hand, kills Penstock during the rollback, and starts it
+// again.
 func crash(ctx context.Context, d *demo) {
 	before, former := d.wanted, d.current
 	then := get(d.cluster.read(ctx, before))
@@ -47,8 +47,8 @@ func (d *demo) onNodes(ctx context.Context, verb string) {
 	d.show(ctx, command)
 }
 
-// killInTheMiddle creates the next revision and kills Penstock when the first part
-// of it is written. It returns the name of the revision.
+// killInTheMiddle creates the next revision and kills Penstock at the object that middle returns.
+// It returns the name of the revision.
 func (d *demo) killInTheMiddle(ctx context.Context, before []manifest.Ref) string {
 	first, err := d.cluster.revision(ctx, d.Name+"-1")
 	if err != nil {
@@ -61,7 +61,7 @@ func (d *demo) killInTheMiddle(ctx context.Context, before []manifest.Ref) strin
 	}
 	trigger := middle(writes)
 	pid := d.server.pid()
-	// kubectl must have its answer before there is nobody to give it.
+	// Penstock must answer kubectl before it is killed.
 	sent := make(chan struct{})
 	killed := make(chan error, 1)
 	waiting, cancel := context.WithCancel(ctx)
@@ -86,14 +86,14 @@ func (d *demo) killInTheMiddle(ctx context.Context, before []manifest.Ref) strin
 	return name
 }
 
-// writes are the objects whose content is another than before, in their order.
+// writes returns the objects whose content differs from before, in order.
 func writes(before, after []manifest.Ref) []manifest.Ref {
 	written := compareRevisions(before, after).written()
 	return slices.DeleteFunc(slices.Clone(after), func(ref manifest.Ref) bool { return !written[ref.ID] })
 }
 
-// middle picks the write after which to kill: half way to the first Deployment, so
-// that the rollout is neither at its beginning nor at its end.
+// middle returns the object after whose write Penstock is killed: half-way to the first Deployment,
+// so that the rollout has begun and not ended.
 func middle(writes []manifest.Ref) manifest.Ref {
 	early := 0
 	for early < len(writes) && writes[early].Kind != "Deployment" {
@@ -102,8 +102,7 @@ func middle(writes []manifest.Ref) manifest.Ref {
 	return writes[early/2]
 }
 
-// inTheMiddle checks that Penstock left the rollout unfinished, and says how far it
-// had come.
+// inTheMiddle checks that Penstock left the rollout unfinished, and reports its progress.
 func (d *demo) inTheMiddle(ctx context.Context, name string, wanted, writes []manifest.Ref) {
 	found := get(d.cluster.read(ctx, writes))
 	left := len(strangers(d.Name, writes, found))
@@ -121,7 +120,7 @@ func (d *demo) inTheMiddle(ctx context.Context, name string, wanted, writes []ma
 	d.claim(left+rolling > 0, claim, "something to be left to do", "nothing")
 }
 
-// withoutPenstock shows what works while it is dead, and what does not.
+// withoutPenstock shows which commands work while Penstock is dead.
 func (d *demo) withoutPenstock(ctx context.Context) {
 	const command = "kubectl get cer"
 	d.command(command)
@@ -133,8 +132,8 @@ func (d *demo) withoutPenstock(ctx context.Context) {
 	d.serves(ctx, "still available, without Penstock")
 }
 
-// writtenOnce checks that what was there before is still the same objects, and
-// that none was changed more than once, or for nothing.
+// writtenOnce checks that no existing object was replaced, and that each was changed at most once,
+// and only if needed.
 func (d *demo) writtenOnce(ctx context.Context, before []manifest.Ref, then map[manifest.ID]*live) {
 	now := get(d.cluster.read(ctx, d.wanted))
 	change := compareRevisions(before, d.wanted)
@@ -145,8 +144,7 @@ func (d *demo) writtenOnce(ctx context.Context, before []manifest.Ref, then map[
 		"that of all", strings.Join(wrong, "; "))
 }
 
-// rewritten are the objects that are not the same any more, or whose generation
-// has grown by more than it may.
+// rewritten returns the objects that were replaced, or whose generation grew by more than growth.
 func rewritten(ids []manifest.ID, growth int64, then, now map[manifest.ID]*live) []string {
 	var wrong []string
 	for _, id := range ids {
@@ -163,7 +161,7 @@ func rewritten(ids []manifest.ID, growth int64, then, now map[manifest.ID]*live)
 	return wrong
 }
 
-// followApplied calls then as soon as an object has the content wanted of it.
+// followApplied calls then as soon as an object has the wanted content.
 func (c *cluster) followApplied(ctx context.Context, ref manifest.Ref, then func()) error {
 	resource, err := c.resource(ref)
 	if err != nil {

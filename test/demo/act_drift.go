@@ -13,13 +13,12 @@ import (
 )
 
 const (
-	// stranger is the field manager that changes what belongs to others, to another
-	// image.
+	// stranger is the foreign field manager that changes an image.
 	stranger      = "night-shift"
 	strangerImage = "registry.example.com/debug"
 )
 
-// drift has somebody change an image by hand.
+// drift changes an image by hand.
 func drift(ctx context.Context, d *demo) {
 	target := deployments(d.wanted)[0].ID
 	before, err := d.cluster.deployment(ctx, target)
@@ -40,15 +39,15 @@ func drift(ctx context.Context, d *demo) {
 	d.calm(ctx, target)
 }
 
-// repair describes how an edit was reverted.
+// repair describes the repair of an edit.
 type repair struct {
 	took time.Duration
-	// image that was seen last.
+	// image is the last seen image.
 	image string
 	err   error
 }
 
-// watchRepair waits until the image of a Deployment was changed and is back.
+// watchRepair waits until the image of a Deployment was changed and repaired.
 func (d *demo) watchRepair(ctx context.Context, target manifest.ID, good string) repair {
 	var r repair
 	var edited time.Time
@@ -63,7 +62,7 @@ func (d *demo) watchRepair(ctx context.Context, target manifest.ID, good string)
 	return r
 }
 
-// told checks that an event says who had changed which field of what.
+// told checks that an event names the manager and the field of the change.
 func (d *demo) told(ctx context.Context, target manifest.ID) {
 	parts := []string{target.String(), "image", stranger}
 	said := "no event"
@@ -79,8 +78,7 @@ func (d *demo) told(ctx context.Context, target manifest.ID) {
 	d.ok("the event names the object, the field and who changed it")
 }
 
-// calm waits until the Pods of the edited template are gone and the revision is as
-// it was.
+// calm waits until the Pods of the edited template are deleted and the revision is settled again.
 func (d *demo) calm(ctx context.Context, target manifest.ID) {
 	err := d.cluster.followDeployment(ctx, target, complete)
 	if err != nil {

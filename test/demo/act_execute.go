@@ -22,7 +22,7 @@ func executePlan(ctx context.Context, d *demo) {
 			return
 		}
 		if now, err := d.descheduler(ctx); err != nil || now.GetGeneration() != before.GetGeneration() {
-			// The first item may have been completed after this state of the plan.
+			// The first item may have completed after this state was read.
 			latest, again := d.cluster.penstock.HcoV1alpha1().ConfigurationPlans().Get(ctx, planName, metav1.GetOptions{})
 			early = early || again != nil || latest.Status.Items[0].State != v1alpha1.ItemCompleted
 		}
@@ -32,14 +32,13 @@ func executePlan(ctx context.Context, d *demo) {
 	d.show(ctx, "kubectl penstock plan history "+planName)
 }
 
-// approve approves the plan that was read, by the hash that was shown with it.
+// approve approves the plan by the hash that was shown with it.
 func (d *demo) approve(ctx context.Context, comment string) {
 	plan := d.reached(ctx, v1alpha1.PhaseReviewRequired)
 	d.show(ctx, fmt.Sprintf("kubectl penstock plan approve %s --comment %q \\\n--hash %s >/dev/null", d.plan, comment, plan.Status.PlanHash))
 }
 
-// execution follows a run until it is completed, and tells of each item and of what
-// it waits for.
+// execution follows a run until it is complete. It prints each item and the reason of each wait.
 func (d *demo) execution(ctx context.Context, see func(*v1alpha1.ConfigurationPlan)) {
 	began := time.Now()
 	reported := map[string]bool{}

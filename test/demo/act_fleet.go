@@ -22,16 +22,17 @@ import (
 )
 
 const (
-	// fleetName is that of the ClusterExtensionSet, and of the namespace on each cluster.
+	// fleetName is the name of the ClusterExtensionSet, and of the namespace on each cluster.
 	fleetName = "lamp"
 	// approver is the user who approves rollouts.
 	approver = "bob"
 )
 
-// edges are the clusters of the fleet. The first one is the canary, edge-3 fails, edge-4 is away.
+// edges returns the clusters of the fleet. The first is the canary, edge-3 fails, and edge-4 is
+// unreachable.
 func edges() []string { return []string{"edge-1", "edge-2", "edge-3", "edge-4"} }
 
-// fleetActs are those of FLEET=1.
+// fleetActs returns the acts of FLEET=1.
 func fleetActs() []act {
 	return []act{
 		{
@@ -55,7 +56,7 @@ func fleetActs() []act {
 	}
 }
 
-// startFleet starts the host, the clusters and Penstock, and makes the clusters known to Penstock.
+// startFleet starts the host, the clusters and Penstock, and registers the clusters with Penstock.
 func startFleet(ctx context.Context, d *demo) {
 	d.startCluster(ctx)
 	d.startEdges(ctx)
@@ -74,7 +75,7 @@ func startFleet(ctx context.Context, d *demo) {
 	d.ok("a Secret with a kubeconfig and the label penstock.dev/cluster is a cluster; ring=0 is the canary")
 }
 
-// startEdges starts the control planes of the clusters, all at the same time.
+// startEdges starts the control planes of the clusters in parallel.
 func (d *demo) startEdges(ctx context.Context) {
 	tools, began := get(plane.Tools(ctx, d.out)), time.Now()
 	d.edges = map[string]*plane.Plane{}
@@ -105,7 +106,7 @@ func (d *demo) startEdges(ctx context.Context) {
 	d.ok("%s more after %s: etcd and kube-apiserver each", text.Count(len(d.edges), "control plane"), seconds(time.Since(began)))
 }
 
-// installFleet writes the set, and has version 1 reach all clusters.
+// installFleet creates the set, and rolls version 1 out to all clusters.
 func installFleet(ctx context.Context, d *demo) {
 	d.publishLamp(ctx, 1)
 	d.show(ctx, "kubectl apply --server-side -f - <<'EOF'\n"+d.fleetSet(1)+"EOF")
@@ -129,7 +130,7 @@ func installFleet(ctx context.Context, d *demo) {
 	d.versions(ctx, "1", "1", "1", "1")
 }
 
-// failOnOne has version 2 fail on one cluster, which goes back by itself.
+// failOnOne rolls out version 2, which fails on one cluster and is rolled back there automatically.
 func failOnOne(ctx context.Context, d *demo) {
 	d.show(ctx, fmt.Sprintf("kubectl --kubeconfig %s -n %s create configmap shade --from-literal=owner=somebody-else", quoted(filepath.Join(d.dir, "edge-3.kubeconfig")), fleetName))
 	d.note("version 2 has a ConfigMap of this name, too: Penstock does not take an object of another owner")
@@ -146,11 +147,12 @@ func failOnOne(ctx context.Context, d *demo) {
 	d.versions(ctx, "2", "2", "1", "1")
 }
 
-// followLater goes on without the cluster that failed, and without the one that is away, which follows.
+// followLater continues without the failed and the unreachable cluster. The unreachable cluster
+// follows later.
 func followLater(ctx context.Context, d *demo) {
 	pid := get(d.edges["edge-4"].Pid("kube-apiserver"))
 	must(syscall.Kill(pid, syscall.SIGSTOP))
-	// It could not be ended in good order otherwise.
+	// A stopped process could not be shut down cleanly.
 	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
 	d.note("kube-apiserver of edge-4 gets SIGSTOP: it takes connections, and never answers")
 	d.show(ctx, fmt.Sprintf("kubectl penstock fleet skip %s edge-3 --kubeconfig %s --comment 'its owner moves the ConfigMap'", fleetName, quoted(filepath.Join(d.dir, approver+".kubeconfig"))))
@@ -167,12 +169,12 @@ func followLater(ctx context.Context, d *demo) {
 	d.show(ctx, "kubectl get clusterextensionrollouts")
 }
 
-// lamp is the image of a version.
+// lamp returns the image of a version.
 func (d *demo) lamp(version int) string {
 	return fmt.Sprintf("%s/plain/lamp:%d", d.registry.Host, version)
 }
 
-// publishLamp makes an image of a version: version 2 has one object more.
+// publishLamp builds the image of a version. Version 2 has one more object.
 func (d *demo) publishLamp(ctx context.Context, version int) {
 	folder := filepath.Join(d.dir, fmt.Sprintf("lamp-%d", version))
 	must(os.MkdirAll(folder, 0o700))
@@ -184,7 +186,7 @@ func (d *demo) publishLamp(ctx context.Context, version int) {
 	must(registry.Push(ctx, d.registry.Dir, d.lamp(version), get(registry.FromFolder(folder))))
 }
 
-// fleetSet is the manifest of the set.
+// fleetSet returns the manifest of the set.
 func (d *demo) fleetSet(version int) string {
 	return fmt.Sprintf(`apiVersion: penstock.dev/v1alpha1
 kind: ClusterExtensionSet
@@ -202,12 +204,12 @@ spec:
 `, fleetName, d.lamp(version))
 }
 
-// approveRollout has another user approve a rollout.
+// approveRollout approves a rollout as another user.
 func (d *demo) approveRollout(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout) {
 	d.show(ctx, fmt.Sprintf("kubectl penstock fleet approve %s --kubeconfig %s --yes --digest %s", fleetName, quoted(filepath.Join(d.dir, approver+".kubeconfig")), rollout.Status.Digest))
 }
 
-// try runs a command that may fail, with the command and its error in the transcript.
+// try runs a command that may fail, and prints it with its error.
 func (d *demo) try(ctx context.Context, command string) result {
 	d.command(d.shortened(command))
 	out := get(d.shell.run(ctx, command))
@@ -215,7 +217,7 @@ func (d *demo) try(ctx context.Context, command string) result {
 	return out
 }
 
-// awaitRollout returns a rollout of the set once it is as it should be.
+// awaitRollout waits until is returns true for a rollout of the set, and returns the rollout.
 func (d *demo) awaitRollout(ctx context.Context, number int, claim string, is func(*olmv1alpha1.ClusterExtensionRollout) bool) *olmv1alpha1.ClusterExtensionRollout {
 	name, last := fmt.Sprintf("%s-%d", fleetName, number), &olmv1alpha1.ClusterExtensionRollout{}
 	err := follow(ctx, d.cluster.penstock.OlmV1alpha1().ClusterExtensionRollouts(), named(name), d.cluster.alive,
@@ -247,7 +249,7 @@ func stateOf(r *olmv1alpha1.ClusterExtensionRollout, name string) fleet.State {
 	return fleet.Pending
 }
 
-// versions checks which version each cluster has, as each cluster says itself.
+// versions checks the version on each cluster, by asking the cluster itself.
 func (d *demo) versions(ctx context.Context, want ...string) {
 	var said, wanted []string
 	for i, name := range edges() {

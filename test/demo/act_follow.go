@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// followDefinitions are those of OLM's CatalogSource, as far as it is needed here, and of what
-// the second example of the design names.
+// followDefinitions has the needed part of OLM's definition of CatalogSource, and the definition
+// for the second example of the design.
 const followDefinitions = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -36,7 +36,7 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `
 
-// followSource is a CatalogSource of the design, with a template and an image.
+// followSource creates a CatalogSource of the design, with a template and an image.
 const followSource = `kubectl apply -f - <<'EOF'
 apiVersion: operators.coreos.com/v1alpha1
 kind: CatalogSource
@@ -48,7 +48,7 @@ metadata:
 spec: {sourceType: grpc, image: "%s", displayName: My always up2date Catalog, publisher: Red Hat}
 EOF`
 
-// followTemplates has the images of two catalogs follow the cluster: both examples of the design.
+// followTemplates makes the images of two catalogs follow the cluster: both examples of the design.
 func followTemplates(ctx context.Context, d *demo) {
 	d.unshown(ctx, fmt.Sprintf("kubectl apply -f - <<'EOF' &&%sEOF\nkubectl wait --for=condition=Established crd/catalogsources.operators.coreos.com crd/samples.foo.example.com --timeout=%s && kubectl create namespace olm && kubectl create namespace ns",
 		followDefinitions, patience))
@@ -62,7 +62,7 @@ func followTemplates(ctx context.Context, d *demo) {
 	d.followObject(ctx)
 }
 
-// unshown runs a command that is not part of what is shown.
+// unshown runs a command without printing it.
 func (d *demo) unshown(ctx context.Context, command string) {
 	out := get(d.shell.run(ctx, command))
 	if out.ExitCode != 0 {
@@ -70,7 +70,7 @@ func (d *demo) unshown(ctx context.Context, command string) {
 	}
 }
 
-// followed writes a CatalogSource and says which image it has then.
+// followed creates a CatalogSource and checks its resulting image.
 func (d *demo) followed(ctx context.Context, name, template, image, want, claim string) {
 	d.show(ctx, fmt.Sprintf(followSource, name, template, image))
 	d.show(ctx, fmt.Sprintf("kubectl wait -n olm catalogsource/%s --for=condition=TemplatesHaveResolved --timeout=%s", name, patience))
@@ -79,8 +79,8 @@ func (d *demo) followed(ctx context.Context, name, template, image, want, claim 
 	d.claim(strings.TrimSpace(got) == said, claim, said, got)
 }
 
-// followObject is the second example: a field of an object that an administrator releases.
-// Kubernetes has no upper case in names, so the object of the design is mysample.
+// followObject is the second example: a field of an object that an administrator grants to read.
+// Kubernetes allows no upper case in names, so the object of the design is called mysample.
 func (d *demo) followObject(ctx context.Context) {
 	d.show(ctx, `kubectl apply -f - <<'EOF' &&
 {apiVersion: foo.example.com/v1, kind: Sample, metadata: {name: mysample, namespace: ns}, spec: {foo: {bar: v2}}}

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// gateOff has Helm apply ClusterExtensions.
+// gateOff makes Helm apply ClusterExtensions.
 const gateOff = "--feature-gates=BoxcutterRuntime=false"
 
-// gateSees prints which objects the team has, and their generations: a user who makes one anew, or
-// changes what it says, changes a line of it.
+// gateSees prints the team's objects with their generations. Its output changes if an object is
+// replaced or its spec is changed.
 const gateSees = "kubectl get deployments,replicasets,configmaps -n " + teamSpace +
 	` -o jsonpath='{range .items[*]}{.kind}/{.metadata.name} {.metadata.uid} {.metadata.generation}{"\n"}{end}'`
 
-// gate has the package of the team go to Helm and come back, by a flag of the server.
+// gate hands the team's package over to Helm and back, by a flag of the server.
 func gate(ctx context.Context, d *demo) {
 	before := d.quiet(ctx, gateSees)
 	d.turnGate(ctx, "Unknown", gateOff)
@@ -32,8 +32,8 @@ func gate(ctx context.Context, d *demo) {
 	d.claim(strings.Contains(out, "taken over from revision 1 of its Helm release"), "the trip is a revision, and nothing of the history is lost", "a row that says so", out)
 }
 
-// turnGate restarts Penstock with more flags, and returns when the package of the team has got
-// where it belongs: when Available has a status. By Helm that is Unknown.
+// turnGate restarts Penstock with more flags, and waits until Available of the team's extension has
+// this status, which shows who owns the objects. With Helm, it is Unknown.
 func (d *demo) turnGate(ctx context.Context, available string, more ...string) {
 	must(d.server.stop())
 	usual := d.server.args
@@ -43,13 +43,14 @@ func (d *demo) turnGate(ctx context.Context, available string, more ...string) {
 	d.quiet(ctx, fmt.Sprintf(`kubectl wait clusterextension/%s --for=jsonpath='{.status.conditions[?(@.type=="Available")].status}'=%s --timeout=%s`, teamExtension, available, patience))
 }
 
-// gateSame checks that the objects of the team are those of before.
+// gateSame checks that the team's objects are unchanged.
 func (d *demo) gateSame(ctx context.Context, before, claim string) {
 	after := d.quiet(ctx, gateSees)
 	d.claim(after == before, fmt.Sprintf("%s: the same objects, uid and generation, no Pod was restarted", claim), before, after)
 }
 
-// withoutGate says that the flags of a server in an image are those of its manifest.
+// withoutGate returns the reason to skip the act with an image, whose flags are fixed in the
+// manifest.
 func withoutGate(d *demo) string {
 	if d.Image != "" {
 		return "the server of an image has the flags of its manifest"

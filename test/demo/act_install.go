@@ -27,7 +27,7 @@ func install(ctx context.Context, d *demo) {
 	d.show(ctx, "kubectl get cer")
 }
 
-// startCluster boots a control plane of its own and says what it is.
+// startCluster starts a new control plane and describes it.
 func (d *demo) startCluster(ctx context.Context) {
 	tools := get(plane.Tools(ctx, d.out))
 	began := time.Now()
@@ -46,7 +46,7 @@ func (d *demo) startCluster(ctx context.Context) {
 	d.startRegistry()
 	who := user
 	if d.Fleet {
-		// Only Penstock's own identity writes the children of a ClusterExtensionSet.
+		// Only Penstock's own identity may write the children of a ClusterExtensionSet.
 		who = serviceaccount.MakeUsername("penstock-system", registration.ServiceAccount)
 	}
 	host := get(d.plane.User(who, "system:masters"))
@@ -69,7 +69,7 @@ func (d *demo) startCluster(ctx context.Context) {
 	d.introduce(took)
 }
 
-// environment has the variables that users set for kubectl and penstock.
+// environment returns the environment variables for kubectl and penstock.
 func (d *demo) environment() []string {
 	return []string{
 		"KUBECONFIG=" + d.plane.Kubeconfig(),
@@ -78,7 +78,7 @@ func (d *demo) environment() []string {
 	}
 }
 
-// introduce says what the cluster is and is not.
+// introduce describes the cluster and its limits.
 func (d *demo) introduce(took time.Duration) {
 	client, err := kubernetes.NewForConfig(d.plane.Config())
 	if err != nil {
@@ -97,7 +97,7 @@ func (d *demo) introduce(took time.Duration) {
 	d.note("its one node is simulated by kwok: no containers, no images are pulled, Pods just become ready")
 }
 
-// startPenstock starts the program and returns when kubectl can use its API.
+// startPenstock starts the program and waits until kubectl can use its API.
 func (d *demo) startPenstock(ctx context.Context, more ...string) {
 	if d.Image != "" {
 		d.startImage(ctx)
@@ -111,7 +111,7 @@ func (d *demo) startPenstock(ctx context.Context, more ...string) {
 		olmv1alpha1.SchemeGroupVersion, d.server.pid(), seconds(time.Since(began)))
 }
 
-// reachable returns when the API of Penstock can be used through kube-apiserver.
+// reachable waits until the API of Penstock can be used through kube-apiserver.
 func (d *demo) reachable(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -14,16 +14,15 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// kindSpace is the namespace of a Central, kindName its name, and kindAccount whose ServiceAccount
-// installs it.
+// kindSpace is the namespace of a Central, kindName its name, and kindAccount the ServiceAccount
+// that installs it.
 const (
 	kindSpace   = "stackrox"
 	kindName    = "stackrox-central-services"
 	kindAccount = "rhacs-operator"
 )
 
-// chartKind installs a custom resource with a chart, and looks at its columns through all that
-// happens to it.
+// chartKind installs a custom resource with a chart, and shows its columns during changes.
 func chartKind(ctx context.Context, d *demo) {
 	d.prepareKind(ctx)
 	for _, step := range []struct {
@@ -70,11 +69,11 @@ func chartKind(ctx context.Context, d *demo) {
 	}
 }
 
-// central is the folder of the example.
+// central returns the folder of the example.
 func (d *demo) central() string { return filepath.Join(filepath.Dir(d.Plans), "central") }
 
-// prepareKind publishes the charts, and makes a kind of them: every revision but the first waits
-// for approval.
+// prepareKind publishes the charts, and creates a ChartKind for them. Every revision except the
+// first waits for approval.
 func (d *demo) prepareKind(ctx context.Context) {
 	for name, folder := range map[string]string{"central-services": "chart", "secured-cluster-services": "secured-chart"} {
 		image := get(registry.FromFolder(filepath.Join(d.central(), folder)))
@@ -90,7 +89,7 @@ kubectl wait --for=condition=Accepted chartkinds --all --timeout=%s`, quoted(fil
 // shown are the columns of a Central: version, secret, message, available and progressing.
 type shown [5]string
 
-// columnsOf reads them as kubectl does.
+// columnsOf reads the columns as kubectl does.
 func columnsOf(central *unstructured.Unstructured) shown {
 	status := report.StatusOf(central)
 	out := shown{0: status.ReconciledVersion}
@@ -108,14 +107,14 @@ func columnsOf(central *unstructured.Unstructured) shown {
 	return out
 }
 
-// like reports whether all columns are equal. A message may contain more text.
+// like reports whether all columns are equal; the message may contain more text.
 func (c shown) like(want shown) bool {
 	contains := strings.Contains(c[2], want[2])
 	c[2] = want[2]
 	return contains && c == want
 }
 
-// showsColumns waits until kubectl shows a Central with its columns.
+// showsColumns waits until a Central has these columns.
 func (d *demo) showsColumns(ctx context.Context, claim string, want shown) {
 	resource := schema.GroupVersionResource{Group: "platform.stackrox.io", Version: "v1alpha1", Resource: "centrals"}
 	command := "kubectl get centrals -n " + kindSpace

@@ -12,8 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// compareLive has somebody change an image while the revision is paused, and reads
-// what a rollout would put back.
+// compareLive changes an image while the revision is paused, and shows what a rollout would repair.
 func compareLive(ctx context.Context, d *demo) {
 	target := deployments(d.wanted)[0].ID
 	before, err := d.cluster.deployment(ctx, target)
@@ -37,7 +36,7 @@ func compareLive(ctx context.Context, d *demo) {
 	d.calm(ctx, target)
 }
 
-// pause makes the current revision Paused and returns when its controller knows.
+// pause pauses the current revision and waits until its controller has observed it.
 func (d *demo) pause(ctx context.Context) {
 	d.show(ctx, setState(d.current, v1alpha1.LifecycleStatePaused))
 	err := d.cluster.followRevision(ctx, d.current, func(revision *v1alpha1.ClusterExtensionRevision) bool {
@@ -48,8 +47,7 @@ func (d *demo) pause(ctx context.Context) {
 	}
 }
 
-// setImage is the command by which somebody changes the first image of a
-// Deployment.
+// setImage returns the command that changes the first image of a Deployment.
 func setImage(deployment *appsv1.Deployment) string {
 	return fmt.Sprintf("kubectl set image -n %s deployment/%s %s=%s --field-manager=%s",
 		deployment.Namespace, deployment.Name, deployment.Spec.Template.Spec.Containers[0].Name, strangerImage, stranger)

@@ -13,14 +13,14 @@ import (
 	"github.com/penstock-project/penstock/test/framework/port"
 )
 
-// metered is an extension of one ConfigMap whose rollouts a metric service judges.
+// metered is an extension of one ConfigMap. A metric service judges its rollouts.
 const metered = "meter"
 
-// judgedByMetrics has a metric roll back a version whose objects are all available.
+// judgedByMetrics shows how a metric rolls back a version whose objects are all available.
 func judgedByMetrics(ctx context.Context, d *demo) {
 	service := &metricservice.Service{}
 	listener := get(port.Outside())
-	// Errors are those of the version that is rolled out, as they would be.
+	// The service reports the errors of the version that is being rolled out.
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		service.Answer()
 		config, err := d.cluster.core.CoreV1().ConfigMaps(metav1.NamespaceDefault).Get(r.Context(), metered, metav1.GetOptions{})

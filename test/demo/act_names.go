@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// namesExtension is an operator made up for the act.
+	// namesExtension is a made-up operator for this act.
 	namesExtension = "hashed"
-	// namedRoles is the number of its objects that have other names in each version.
+	// namedRoles is the number of its objects whose names differ in each version.
 	namedRoles = 12
 )
 
-// names upgrades an operator whose roles have other names in each version, then to a version
-// that lacks them by mistake, and deletes it.
+// names upgrades an operator whose roles have other names in each version, then upgrades it to a
+// version that lacks the roles by mistake, and deletes it.
 func names(ctx context.Context, d *demo) {
 	dir := filepath.Join(d.dir, namesExtension)
 	for version, hash := range map[string]string{"1.0.0": "a1", "2.0.0": "b2", "3.0.0": ""} {
@@ -48,7 +48,7 @@ func (d *demo) installNamed(ctx context.Context, dir, version string, number int
 	d.follow(ctx, name, name+" is rolled out", newProgress(time.Now(), nil), rolledOut)
 }
 
-// emptied installs a version without the roles, of which nothing is deleted.
+// emptied installs a version without the roles. Penstock deletes none of them.
 func (d *demo) emptied(ctx context.Context, dir string) {
 	d.installNamed(ctx, dir, "3.0.0", 3)
 	name, asked := namesExtension+"-2", &v1alpha1.ClusterExtensionRevision{}
@@ -65,7 +65,7 @@ func (d *demo) emptied(ctx context.Context, dir string) {
 		text.Count(len(refs(asked)), "object"), text.Count(len(found), "object"))
 }
 
-// refusedAtTheDoor creates a revision that server-side apply could not take.
+// refusedAtTheDoor creates a revision that server-side apply would refuse.
 func (d *demo) refusedAtTheDoor(ctx context.Context, path string) {
 	twice := fmt.Sprintf(twiceTemplate, namesExtension+"-1")
 	if err := os.WriteFile(path, []byte(twice), 0o600); err != nil {
@@ -78,7 +78,7 @@ func (d *demo) refusedAtTheDoor(ctx context.Context, path string) {
 }
 
 // writeVersion writes the manifests of a version: a ConfigMap, and roles with a hash in their
-// names, none for an empty hash.
+// names. With an empty hash there are no roles.
 func writeVersion(dir, hash string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making a folder for manifests: %w", err)
@@ -94,7 +94,7 @@ func writeVersion(dir, hash string) error {
 	return nil
 }
 
-// twiceTemplate is a revision with an environment variable that is there twice, by name.
+// twiceTemplate is a revision with a duplicate environment variable.
 const twiceTemplate = `apiVersion: olm.operatorframework.io/v1alpha1
 kind: ClusterExtensionRevision
 metadata: {name: %s}

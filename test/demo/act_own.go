@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// ownName is the profile that is shipped as an example, and its plan; ownTarget is what it
-	// makes, with ownPolicy.
+	// ownName is the name of the example profile and of its plan. ownTarget is the object that it
+	// creates, with ownPolicy.
 	ownName   = "numa"
 	ownTarget = "penstock-numa"
 	ownPolicy = "single-numa-node"
 )
 
-// ownProfile goes from the definition of a profile to the way back from its plan.
+// ownProfile shows a profile from its definition to the undo of its plan.
 func ownProfile(ctx context.Context, d *demo) {
 	d.plan = ownName
 	defer func() { d.plan = planName }()
@@ -39,7 +39,7 @@ func ownProfile(ctx context.Context, d *demo) {
 	d.takeBack(ctx, before)
 }
 
-// define writes the profile, and waits until it may do what it declares.
+// define creates the profile, and waits until it has its declared rights.
 func (d *demo) define(ctx context.Context) {
 	folder := filepath.Join(filepath.Dir(d.Plans), "profiles")
 	file := filepath.Join(folder, ownName+".yaml")
@@ -57,7 +57,7 @@ func (d *demo) define(ctx context.Context) {
 	d.claim(lines <= 40, fmt.Sprintf("%d lines of YAML are a profile, and may do what they declare and nothing else", lines), "40 lines at most", fmt.Sprint(lines))
 }
 
-// waitForWindow makes a plan with a window that is closed, and approves it.
+// waitForWindow creates a plan with a closed window, and approves it.
 func (d *demo) waitForWindow(ctx context.Context) {
 	d.show(ctx, fmt.Sprintf("kubectl apply -f - <<'EOF'\napiVersion: hco.kubevirt.io/v1alpha1\nkind: ConfigurationPlan\nmetadata: {name: %s}\nspec: {profile: %s, window: {schedule: %q, duration: 1h}}\nEOF",
 		ownName, ownName, daily(time.Now().Add(2*time.Hour))))
@@ -72,7 +72,7 @@ func (d *demo) waitForWindow(ctx context.Context) {
 	d.claim(policy == "" && strings.Contains(plan.Status.Message, "it begins when its window opens"), "approved, and nothing is written before the window opens", "no KubeletConfig", "one with policy "+policy)
 }
 
-// openWindow moves the window to now, and has the plan executed in it.
+// openWindow moves the window to now, so that the plan is executed.
 func (d *demo) openWindow(ctx context.Context) {
 	tonight := d.reached(ctx, v1alpha1.PhaseScheduled)
 	d.show(ctx, fmt.Sprintf(`kubectl patch configplan %s --type=merge -p '{"spec":{"window":{"schedule":%q}}}'`, ownName, daily(time.Now().Add(-5*time.Minute))))
@@ -83,7 +83,7 @@ func (d *demo) openWindow(ctx context.Context) {
 	d.hasPolicy(ctx, ownPolicy, "executed inside the window")
 }
 
-// takeBack has somebody change what the plan set, and goes back to what there was before.
+// takeBack changes a value that the plan set, and undoes the plan.
 func (d *demo) takeBack(ctx context.Context, before string) {
 	d.show(ctx, fmt.Sprintf(`kubectl patch kubeletconfig %s --field-manager=%s --type=merge -p '{"spec":{"kubeletConfig":{"topologyManagerPolicy":"none"}}}'`, ownTarget, stranger))
 	plan := d.reached(ctx, v1alpha1.PhaseDrifted)
@@ -103,13 +103,13 @@ func (d *demo) takeBack(ctx context.Context, before string) {
 	d.claim(now == before, "all nodes have the configuration of before", before, now)
 }
 
-// daily is the schedule of a window that opens every day at a time, in UTC.
+// daily returns the schedule of a window that opens daily at a time, in UTC.
 func daily(at time.Time) string {
 	at = at.UTC()
 	return fmt.Sprintf("%d %d * * *", at.Minute(), at.Hour())
 }
 
-// policy of the KubeletConfig; empty when there is none.
+// policy returns the policy of the KubeletConfig; empty if it does not exist.
 func (d *demo) policy(ctx context.Context) string {
 	resource := schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: "kubeletconfigs"}
 	found, err := d.cluster.dynamic.Resource(resource).Get(ctx, ownTarget, metav1.GetOptions{})
@@ -129,7 +129,7 @@ func (d *demo) hasPolicy(ctx context.Context, want, claim string) {
 	d.claim(policy == want, claim, fmt.Sprintf("policy %q", want), fmt.Sprintf("policy %q", policy))
 }
 
-// rendered is the configuration that all nodes of the pool have.
+// rendered returns the configuration that all nodes of the pool have.
 func (d *demo) rendered(ctx context.Context) string {
 	pool, err := d.cluster.dynamic.Resource(pools.Resource()).Get(ctx, "worker", metav1.GetOptions{})
 	if err != nil {

@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// planName is the plan of the example, and its targets are these.
+	// planName is the plan of the example; the other constants name its targets.
 	planName          = "rebalance"
 	machineConfigName = "99-worker-psi-karg"
 	deschedulerName   = "cluster"
 	deschedulerSpace  = "openshift-kube-descheduler-operator"
 )
 
-// Pools that stand in for real ones take this long for a step, and to begin.
+// The simulated pools take this long for a step, and before the first step.
 const (
 	poolStep  = 400 * time.Millisecond
 	poolDelay = 2 * time.Second
 )
 
-// draftPlan makes a plan and reads it; nothing of it is done.
+// draftPlan creates a plan and reads it. Nothing is executed.
 func draftPlan(ctx context.Context, d *demo) {
 	d.show(ctx, "kubectl get configurationprofiles")
 	d.standIn(ctx)
@@ -42,8 +42,7 @@ func draftPlan(ctx context.Context, d *demo) {
 	d.untouched(ctx, "nothing of it is in the cluster")
 }
 
-// standIn makes the cluster one with the kinds that the plan is about, and rolls out
-// its pools.
+// standIn installs the kinds that the plan needs, and simulates the rollout of pools.
 func (d *demo) standIn(ctx context.Context) {
 	d.note("this cluster has none of that: reduced definitions and pools of nodes that do not exist stand in for it")
 	definitions, objects := filepath.Join(d.Plans, "definitions.yaml"), filepath.Join(d.Plans, "cluster.yaml")
@@ -57,7 +56,7 @@ func (d *demo) standIn(ctx context.Context) {
 	must(err)
 }
 
-// rollPools has pools rolled out at some pace, from now on.
+// rollPools simulates pools that roll out with this speed from now on.
 func (d *demo) rollPools(ctx context.Context, step, delay time.Duration) {
 	if d.stopPools != nil {
 		d.stopPools()
@@ -68,14 +67,14 @@ func (d *demo) rollPools(ctx context.Context, step, delay time.Duration) {
 	go operator.Run(running)
 }
 
-// review shows what a reviewer reads.
+// review shows the information for a reviewer.
 func (d *demo) review(ctx context.Context) {
 	out := d.show(ctx, "kubectl penstock plan show "+planName)
 	missing := missingFrom(out, "impact High", "4 nodes reboot", "takes .spec.deschedulingIntervalSeconds", "hash sha256:")
 	d.claim(len(missing) == 0, "impact, whose fields are taken, the lines, and the hash are on one screen", "all of them", "without "+strings.Join(missing, ", "))
 }
 
-// descheduler is the KubeDescheduler as it is.
+// descheduler returns the present KubeDescheduler.
 func (d *demo) descheduler(ctx context.Context) (*unstructured.Unstructured, error) {
 	resource := schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "kubedeschedulers"}
 	found, err := d.cluster.dynamic.Resource(resource).Namespace(deschedulerSpace).Get(ctx, deschedulerName, metav1.GetOptions{})
@@ -85,7 +84,7 @@ func (d *demo) descheduler(ctx context.Context) (*unstructured.Unstructured, err
 	return found, nil
 }
 
-// hasMachineConfig tells whether the MachineConfig of the plan exists.
+// hasMachineConfig reports whether the plan's MachineConfig exists.
 func (d *demo) hasMachineConfig(ctx context.Context) bool {
 	resource := schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: "machineconfigs"}
 	_, err := d.cluster.dynamic.Resource(resource).Get(ctx, machineConfigName, metav1.GetOptions{})
@@ -98,7 +97,7 @@ func (d *demo) hasMachineConfig(ctx context.Context) bool {
 	return true
 }
 
-// untouched checks that both targets are as the example has them.
+// untouched checks that both targets are as in the example.
 func (d *demo) untouched(ctx context.Context, claim string) {
 	there := d.hasMachineConfig(ctx)
 	descheduler := get(d.descheduler(ctx))
@@ -109,7 +108,7 @@ func (d *demo) untouched(ctx context.Context, claim string) {
 		"no MachineConfig, and the KubeDescheduler of the example", fmt.Sprintf("MachineConfig %t, interval %d, profiles %s, limits %v", there, interval, profiles, limits))
 }
 
-// reached follows the plan until it is in a phase.
+// reached follows the plan until it has reached a phase.
 func (d *demo) reached(ctx context.Context, phase v1alpha1.Phase) *v1alpha1.ConfigurationPlan {
 	return d.followPlan(ctx, fmt.Sprintf("plan %s is %s", d.plan, phase), func(plan *v1alpha1.ConfigurationPlan) bool {
 		d.pass("%s: %s", plan.Status.Phase, plan.Status.Message)
@@ -117,7 +116,7 @@ func (d *demo) reached(ctx context.Context, phase v1alpha1.Phase) *v1alpha1.Conf
 	})
 }
 
-// followPlan follows the plan until done, or says how far it came.
+// followPlan follows the plan until done returns true, or reports how far it got.
 func (d *demo) followPlan(ctx context.Context, claim string, done func(*v1alpha1.ConfigurationPlan) bool) *v1alpha1.ConfigurationPlan {
 	last := &v1alpha1.ConfigurationPlan{}
 	err := d.cluster.followPlan(ctx, d.plan, func(plan *v1alpha1.ConfigurationPlan) bool {

@@ -11,8 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// planDrift has somebody change what the plan set, and puts it back by another
-// approval.
+// planDrift changes a value that the plan set, and restores it with another approval.
 func planDrift(ctx context.Context, d *demo) {
 	d.show(ctx, fmt.Sprintf("kubectl patch kubedescheduler %s -n %s --field-manager=%s --type=merge -p '{\"spec\":{\"mode\":\"Predictive\"}}'",
 		deschedulerName, deschedulerSpace, stranger))
@@ -31,7 +30,7 @@ func planDrift(ctx context.Context, d *demo) {
 	d.mode(ctx, "Automatic", "the KubeDescheduler evicts again")
 }
 
-// mode checks which one the KubeDescheduler has.
+// mode checks the mode of the KubeDescheduler.
 func (d *demo) mode(ctx context.Context, want, claim string) {
 	descheduler := get(d.descheduler(ctx))
 	mode, _, _ := unstructured.NestedString(descheduler.Object, "spec", "mode")

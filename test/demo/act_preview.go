@@ -9,8 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// preview creates the revision with the second version, paused, and reads what it
-// would change.
+// preview creates the revision of the second version as Paused, and shows what it would change.
 func preview(ctx context.Context, d *demo) {
 	then := get(d.cluster.read(ctx, d.wanted))
 	revision := d.apply(ctx, rendering{dir: d.To, paused: true})
@@ -34,8 +33,8 @@ func preview(ctx context.Context, d *demo) {
 		"objects as they were", "written: "+strings.Join(written, ", "))
 }
 
-// tableOf counts the rows of a table of changes. Those that a revision no longer has are not
-// among its objects.
+// tableOf formats the number of rows in a table of changes. Removed objects are not among the
+// revision's objects.
 func tableOf(found changes, rows int) string {
 	said := text.Count(rows, "object")
 	if gone := len(found.Pruned); gone > 0 {

@@ -14,7 +14,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// lantern is a package, an extension and its namespace. lanternRules are the rights of its versions.
+// lantern is a package, an extension and its namespace. lanternRules are the rights in its
+// versions.
 const lantern = "lantern"
 
 func lanternRules() []string {
@@ -22,7 +23,7 @@ func lanternRules() []string {
 	return []string{config, config, config + `, {apiGroups: [""], resources: [secrets], verbs: [get, list]}`}
 }
 
-// reviewedUpgrade has a version come by itself in its window, and the next one wait because it gains
+// reviewedUpgrade shows an automatic upgrade in its window. The next version waits because it gains
 // rights.
 func reviewedUpgrade(ctx context.Context, d *demo) {
 	to := d.receiver(ctx)
@@ -51,7 +52,8 @@ func reviewedUpgrade(ctx context.Context, d *demo) {
 	d.quiet(ctx, "kubectl delete secret chat -n penstock-system --ignore-not-found")
 }
 
-// receiver runs a receiver of notifications and names it to Penstock; nil on a machine that can have none.
+// receiver starts a receiver of notifications and registers it with Penstock; nil on a machine that
+// cannot have one.
 func (d *demo) receiver(ctx context.Context) *receiver.Receiver {
 	const key = "key-of-the-demo-only"
 	to, err := receiver.Run(key)
@@ -64,7 +66,7 @@ func (d *demo) receiver(ctx context.Context) *receiver.Receiver {
 	return to
 }
 
-// receives shows what the receiver gets about the last version.
+// receives shows the notification about the last version.
 func (d *demo) receives(ctx context.Context, to *receiver.Receiver, kind, claim string) {
 	if to == nil {
 		return
@@ -78,8 +80,8 @@ func (d *demo) receives(ctx context.Context, to *receiver.Receiver, kind, claim 
 	}
 }
 
-// publishLanterns makes images of the first versions, and of a catalog of them, and has the cluster serve
-// that.
+// publishLanterns builds images of the first versions and of their catalog, and adds the catalog to
+// the cluster.
 func (d *demo) publishLanterns(ctx context.Context, versions int) {
 	entries, bundles := "", ""
 	for i, rules := range lanternRules()[:versions] {
@@ -102,7 +104,7 @@ func (d *demo) publishLanterns(ctx context.Context, versions int) {
 	d.quiet(ctx, "kubectl apply -f - <<'EOF'\n"+manifest+"\nEOF\nkubectl wait --for=condition=Serving clustercatalog/lanterns")
 }
 
-// pushFiles makes an image of files, by their paths.
+// pushFiles builds an image of files, by their paths.
 func (d *demo) pushFiles(ctx context.Context, name string, files map[string]string) {
 	folder := filepath.Join(d.dir, "images", strings.NewReplacer("/", "-", ":", "-").Replace(name))
 	for file, content := range files {

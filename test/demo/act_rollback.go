@@ -9,8 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// rollback leaves a stuck revision behind: the next one has the content of the one
-// that worked.
+// rollback leaves a stuck revision: the next revision has the content of the last working one.
 func rollback(ctx context.Context, d *demo) {
 	stuck, worked := fmt.Sprintf("%s-%d", d.Name, d.number), d.current
 	given, err := d.cluster.revision(ctx, stuck)
@@ -32,7 +31,7 @@ func rollback(ctx context.Context, d *demo) {
 	d.show(ctx, "kubectl get revisionhistory "+d.Name)
 }
 
-// sameContent checks that a revision has the objects of another one, by digest.
+// sameContent checks that two revisions have the same objects, by digest.
 func (d *demo) sameContent(ctx context.Context, name string, revision *v1alpha1.ClusterExtensionRevision) {
 	other, err := d.cluster.revision(ctx, name)
 	if err != nil {
@@ -45,7 +44,7 @@ func (d *demo) sameContent(ctx context.Context, name string, revision *v1alpha1.
 			len(change.Same), len(change.Changed), len(change.Added), len(change.Pruned)))
 }
 
-// getDeployments is the command that lists the Deployments of the extension.
+// getDeployments returns the command that lists the extension's Deployments.
 func (d *demo) getDeployments(options string) string {
 	var namespace string
 	for _, ref := range deployments(d.wanted) {

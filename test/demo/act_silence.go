@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// silence counts what Penstock asks the cluster for when nothing happens.
+// silence counts Penstock's requests to the cluster while nothing happens.
 func silence(ctx context.Context, d *demo) {
 	d.settle(ctx)
 	audit := d.plane.Audit()
@@ -32,16 +32,15 @@ func silence(ctx context.Context, d *demo) {
 	d.checkStore(ctx)
 }
 
-// checkStore checks the store while it is served: after all that was shown, nothing in it
-// is damaged, and nothing is left over.
+// checkStore checks the store while it is served: nothing is damaged, and no garbage is left.
 func (d *demo) checkStore(ctx context.Context) {
 	out := d.show(ctx, "penstock fsck --data-dir "+quoted(filepath.Join(d.dir, "data")))
 	d.claim(strings.HasPrefix(out, "the store is sound"), "the store is sound, and nothing is left over in it", "no problem", out)
 }
 
-// settle waits until Penstock has noted the last change: seconds after it, it
-// writes into a ConfigMap of the cluster how far its store has come. Ten seconds
-// after the last deletion it also collects what nothing refers to any more.
+// settle waits for the writes after the last change. Seconds after it, Penstock writes the progress
+// of its store into a ConfigMap of the cluster. Ten seconds after the last deletion, it also
+// collects unreferenced data.
 func (d *demo) settle(ctx context.Context) {
 	const quiet = 14 * time.Second
 	notes := get(d.cluster.core.CoreV1().ConfigMaps("penstock-system").Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=penstock-store"}))
@@ -60,7 +59,7 @@ func (d *demo) settle(ctx context.Context) {
 	}
 }
 
-// listen lets time pass.
+// listen waits for the time of silence.
 func (d *demo) listen(ctx context.Context) {
 	over := time.NewTimer(d.Silence)
 	defer over.Stop()

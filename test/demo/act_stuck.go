@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// screenful is the number of lines of a long text that a terminal shows.
+	// screenful limits the lines of a long text that the transcript shows.
 	screenful = 24
 	// lull is the time for which a stuck upgrade must not change.
 	lull = 3 * time.Second
@@ -30,8 +30,8 @@ func stick(ctx context.Context, d *demo) {
 	d.serves(ctx, "still available, in the old version")
 }
 
-// brokenUpgrade is a version that cannot work: one that is broken already, or one
-// that a filter breaks.
+// brokenUpgrade returns a version that cannot work: a broken one from the settings, or the latest
+// one with a broken image.
 func (d *demo) brokenUpgrade(ctx context.Context) rendering {
 	if d.Stuck != "" {
 		return rendering{dir: d.Stuck}
@@ -44,8 +44,7 @@ func (d *demo) brokenUpgrade(ctx context.Context) rendering {
 	return rendering{dir: d.latest(), edit: "sed " + quoted(mistyped(image(last)))}
 }
 
-// mistyped is the script of sed that takes an image from a registry which does
-// not exist.
+// mistyped returns a sed script that changes the registry of an image to one that does not exist.
 func mistyped(image string) string {
 	registry, rest := "", image
 	if i := strings.LastIndexByte(image, '/'); i >= 0 {
@@ -58,8 +57,7 @@ func mistyped(image string) string {
 	return fmt.Sprintf(`s#image: %s\(%s\)#image: %s\1#`, registry, name, plane.UnpullableImages)
 }
 
-// waitStuck waits until all that the rollout still waits for is a Deployment with
-// an image that cannot be pulled.
+// waitStuck waits until the rollout only waits for a Deployment whose image cannot be pulled.
 func (d *demo) waitStuck(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) {
 	progress := newProgress(time.Now(), compareRevisions(d.wanted, refs(revision)).written())
 	d.follow(ctx, revision.Name, revision.Name+" gets stuck", progress, func(revision *v1alpha1.ClusterExtensionRevision) bool {
@@ -72,15 +70,14 @@ func (d *demo) waitStuck(ctx context.Context, revision *v1alpha1.ClusterExtensio
 	})
 }
 
-// culprit is an object that holds a rollout back.
+// culprit is an object that blocks a rollout.
 type culprit struct {
 	phase   string
 	id      manifest.ID
 	message string
 }
 
-// onlyCulprit returns the Deployment that alone holds a rollout back, if it is
-// so.
+// onlyCulprit returns the Deployment that alone blocks a rollout, if there is exactly one.
 func onlyCulprit(revision *v1alpha1.ClusterExtensionRevision) culprit {
 	var found []culprit
 	for _, phase := range revision.Status.Phases {
@@ -98,7 +95,7 @@ func onlyCulprit(revision *v1alpha1.ClusterExtensionRevision) culprit {
 	return found[0]
 }
 
-// describe shows the first screen of kubectl describe and checks what is in it.
+// describe shows the first lines of kubectl describe and checks their content.
 func (d *demo) describe(ctx context.Context, name string, stuck culprit) {
 	out := d.show(ctx, fmt.Sprintf("kubectl describe cer %s | head -n %d", name, screenful))
 	missing := missingFrom(out, "phase "+stuck.phase, stuck.id.String(), firstClause(stuck.message))
@@ -107,15 +104,14 @@ func (d *demo) describe(ctx context.Context, name string, stuck culprit) {
 		"all three", "without "+strings.Join(missing, ", "))
 }
 
-// showCause shows the objects that are not as they should be, and why.
+// showCause shows the failing objects, with the reasons.
 func (d *demo) showCause(ctx context.Context, name string, stuck culprit) {
 	out := d.show(ctx, fmt.Sprintf("kubectl get cer %s --subresource=objects | grep Unready", name))
 	missing := missingFrom(out, stuck.id.Name, "Unready", "ImagePull")
 	d.claim(len(missing) == 0, "the object that is not ready, and why, without a look at its Pods: the image cannot be pulled", "both", "without "+strings.Join(missing, ", "))
 }
 
-// missingFrom returns the parts that a text does not have, however it is broken
-// into lines.
+// missingFrom returns the parts that a text lacks. Line breaks do not matter.
 func missingFrom(text string, parts ...string) []string {
 	text = strings.Join(strings.Fields(text), " ")
 	var missing []string
@@ -127,7 +123,7 @@ func missingFrom(text string, parts ...string) []string {
 	return missing
 }
 
-// firstClause is a message up to its first comma or semicolon.
+// firstClause returns a message up to its first comma or semicolon.
 func firstClause(message string) string {
 	if i := strings.IndexAny(message, ",;"); i > 0 {
 		return message[:i]
@@ -135,8 +131,7 @@ func firstClause(message string) string {
 	return message
 }
 
-// staysStuck checks that a revision does not become rolled out all the same, and
-// returns what holds it back.
+// staysStuck checks that a revision stays stuck, and returns the blocking object.
 func (d *demo) staysStuck(ctx context.Context, name string) culprit {
 	waiting, cancel := context.WithTimeout(ctx, lull)
 	defer cancel()

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// teamSpace is the namespace of a team, teamPackage what it installs there, teamExtension
-	// the name for that, and teamName who does it.
+	// teamSpace is the namespace of a team. teamPackage is the package that the team installs
+	// there, teamExtension the name of the extension, and teamName the user.
 	teamSpace     = "harbour"
 	teamPackage   = "buoy"
 	teamExtension = "light"
 	teamName      = "harbour-team"
 )
 
-// teamRights are all that the team has: in its namespace what the package has, in the cluster
-// ClusterExtensions and their revisions.
+// teamRights are all rights of the team: the package's rights in its namespace, and rights to
+// ClusterExtensions and their revisions in the cluster.
 const teamRights = `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: harbour-team}
@@ -38,8 +38,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: harbour-
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: harbour-team}]
 `
 
-// teamInstall has a team install a package of a catalog with no more rights than that takes:
-// without them it is told which ones are missing.
+// teamInstall installs a package as a team that has only the rights the package needs. Without
+// them, the error lists the missing rights.
 func teamInstall(ctx context.Context, d *demo) {
 	d.publishBuoys(ctx, "catalog-first")
 	d.meetTeam(ctx)
@@ -57,7 +57,7 @@ func teamInstall(ctx context.Context, d *demo) {
 	d.claim(who == teamName, "installed in the name of "+who+", with the rights of that namespace and no others", teamName, who)
 }
 
-// step is a command of the team, how it ends, and what it says.
+// step is a command of the team, with its expected exit code and output.
 type step struct {
 	command string
 	exit    int
@@ -65,8 +65,8 @@ type step struct {
 	claim   string
 }
 
-// teamUpgrade is the life of versions: one is proposed, reviewed and approved, the next one is
-// stuck and corrected, and a rollback stays.
+// teamUpgrade shows several versions: one is proposed, reviewed and approved, the next is stuck and
+// corrected, and a rollback is kept.
 func teamUpgrade(ctx context.Context, d *demo) {
 	d.publishBuoys(ctx, "catalog")
 	d.quiet(ctx, fmt.Sprintf("kubectl wait --for=create cer/light-2 --timeout=%s", patience))
@@ -85,10 +85,10 @@ func teamUpgrade(ctx context.Context, d *demo) {
 	d.ok("the rollback holds: what was rolled back does not come again by itself")
 }
 
-// exitTimeout is the exit code of the plugin when its wait timed out.
+// exitTimeout is the exit code of the plugin after a timeout.
 const exitTimeout = 124
 
-// team takes one step.
+// team runs one step.
 func (d *demo) team(ctx context.Context, next step) {
 	out := d.asTeam(ctx, next.command)
 	if missing := missingFrom(out.Stdout+out.Stderr, next.says...); out.ExitCode != next.exit || len(missing) > 0 {
@@ -99,10 +99,10 @@ func (d *demo) team(ctx context.Context, next step) {
 	}
 }
 
-// longestError bounds the bytes of an error in the transcript.
+// longestError limits an error in the transcript, in bytes.
 const longestError = 400
 
-// asTeam runs a command that may fail, with the command and its output in the transcript.
+// asTeam runs a command that may fail, and prints it with its output.
 func (d *demo) asTeam(ctx context.Context, command string) result {
 	d.command(d.shortened(command))
 	out := get(d.shell.run(ctx, "cd "+quoted(d.dir)+" && "+command))
@@ -115,7 +115,7 @@ func (d *demo) asTeam(ctx context.Context, command string) result {
 	return out
 }
 
-// quiet runs a command that must not fail, and returns what it says.
+// quiet runs a command that must succeed, and returns its output.
 func (d *demo) quiet(ctx context.Context, command string) string {
 	out, err := d.shell.run(ctx, command)
 	if err == nil && out.ExitCode != 0 {
@@ -125,7 +125,7 @@ func (d *demo) quiet(ctx context.Context, command string) string {
 	return out.Stdout
 }
 
-// meetTeam makes the namespace of the team, and its kubeconfig.
+// meetTeam creates the namespace of the team, and its kubeconfig.
 func (d *demo) meetTeam(ctx context.Context) {
 	access := get(d.plane.User(teamName))
 	content, err := os.ReadFile(access.Kubeconfig())
@@ -141,8 +141,8 @@ func (d *demo) meetTeam(ctx context.Context) {
 	d.note("%s may write ClusterExtensions, and nothing to its namespace %s yet", teamName, teamSpace)
 }
 
-// publishBuoys makes images of the bundles and of one of the catalogs, and has the cluster
-// serve that.
+// publishBuoys builds images of the bundles and of one of the catalogs, and adds the catalog to the
+// cluster.
 func (d *demo) publishBuoys(ctx context.Context, catalog string) {
 	examples := filepath.Join(filepath.Dir(d.Plans), teamPackage)
 	folders := map[string]string{"catalogs/buoys:" + catalog: catalog}

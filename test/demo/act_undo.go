@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// undoPlan goes back to what there was before the first run.
+// undoPlan restores the state before the first run.
 func undoPlan(ctx context.Context, d *demo) {
 	out := d.show(ctx, fmt.Sprintf("kubectl penstock plan undo %s --run 1", planName))
 	plan := d.reached(ctx, v1alpha1.PhaseReviewRequired)

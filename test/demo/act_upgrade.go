@@ -11,10 +11,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// listed is the number of objects of a list that are named; the others are counted.
+// listed limits the objects of a list that are named; the others are counted.
 const listed = 4
 
-// upgrade rolls the second version, which is there and paused, out over the first.
+// upgrade rolls out the second version, whose revision is paused.
 func upgrade(ctx context.Context, d *demo) {
 	before, former := d.wanted, d.current
 	name := fmt.Sprintf("%s-%d", d.Name, d.number)
@@ -40,8 +40,8 @@ func upgrade(ctx context.Context, d *demo) {
 	d.show(ctx, "kubectl get revisionhistories")
 }
 
-// showEvents shows the events of a revision once those of some reasons are there: they are
-// written on the side.
+// showEvents waits for a revision's events of some reasons, and shows them. Penstock writes events
+// asynchronously.
 func (d *demo) showEvents(ctx context.Context, name string, reasons ...string) {
 	command := fmt.Sprintf("kubectl events --for cer/%s -o jsonpath='{range .items[*]}{.reason}: {.message}{\"\\n\"}{end}'", name)
 	for began := time.Now(); ; {
@@ -62,12 +62,12 @@ func (d *demo) showEvents(ctx context.Context, name string, reasons ...string) {
 	}
 }
 
-// setState is the command that changes what is done with a revision.
+// setState returns the command that sets the lifecycle state of a revision.
 func setState(name string, state v1alpha1.LifecycleState) string {
 	return fmt.Sprintf("kubectl patch cer %s --type=merge -p '{\"spec\":{\"lifecycleState\":\"%s\"}}'", name, state)
 }
 
-// pruned checks that objects of an earlier revision are gone.
+// pruned checks that objects of an earlier revision are deleted.
 func (d *demo) pruned(ctx context.Context, before []manifest.Ref, ids []manifest.ID) {
 	if len(ids) == 0 {
 		return

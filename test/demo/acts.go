@@ -15,18 +15,18 @@ import (
 	"github.com/penstock-project/penstock/test/framework/port"
 )
 
-// act is one thing to show.
+// act is one part of the demo.
 type act struct {
 	title string
-	// why is the problem of real life that it is about.
+	// why is the problem that the act is about.
 	why string
-	// skip says why the act cannot be played with these manifests, or nothing.
+	// skip returns the reason why the act cannot run with these manifests, or nothing.
 	skip func(*demo) string
-	// play shows it. A failure is a panic of a stop.
+	// play runs the act. A failure is a panic with a stop.
 	play func(context.Context, *demo)
 }
 
-// acts are in the order in which they are played: each builds on those before.
+// acts returns the acts in order. Each act builds on the earlier ones.
 func acts() []act {
 	return []act{
 		{
@@ -171,7 +171,8 @@ func withoutUpgradeOrDeployment(d *demo) string {
 	return withoutDeployment(d)
 }
 
-// withoutOutside: the metric service of the act would be at an address that Penstock does not connect to.
+// withoutOutside returns the reason to skip the act: the machine has no address for the metric
+// service to which Penstock would connect.
 func withoutOutside(*demo) string {
 	listener, err := port.Outside()
 	if err != nil {
@@ -181,7 +182,7 @@ func withoutOutside(*demo) string {
 	return ""
 }
 
-// latest is the directory whose content is to be in the cluster.
+// latest returns the directory with the newest version.
 func (d *demo) latest() string {
 	if d.To != "" {
 		return d.To
@@ -189,15 +190,14 @@ func (d *demo) latest() string {
 	return d.From
 }
 
-// next names the next revision.
+// next returns the name of the next revision.
 func (d *demo) next() string {
 	d.number++
 	return fmt.Sprintf("%s-%d", d.Name, d.number)
 }
 
-// show runs a command, with the command and its output in the transcript, and stops
-// the act when the command fails. Of what it says on the side, the indented
-// details are left out.
+// show runs a command, prints it with its output, and stops the act if it fails. It omits the
+// indented details of standard error.
 func (d *demo) show(ctx context.Context, command string) string {
 	d.command(d.shortened(command))
 	out := get(d.shell.run(ctx, command))
@@ -213,28 +213,27 @@ func (d *demo) show(ctx context.Context, command string) string {
 	return out.Stdout
 }
 
-// shortened names files in the folder of the demonstration as somebody would who works in
-// it.
+// shortened shortens file names in the demo's folder to relative ones.
 func (d *demo) shortened(text string) string {
 	return strings.ReplaceAll(text, d.dir+string(filepath.Separator), "")
 }
 
-// rendering renders manifests into a revision.
+// rendering describes manifests to render into a revision.
 type rendering struct {
 	dir string
-	// edit is a filter behind penstock render, or empty.
+	// edit is a filter after penstock render, or empty.
 	edit string
-	// paused revisions are not rolled out until they are made Active.
+	// paused creates the revision as Paused.
 	paused bool
 }
 
-// apply renders manifests and applies them as the next revision. It returns the
-// revision as the server has it.
+// apply renders manifests and applies them as the next revision. It returns the revision from the
+// server.
 func (d *demo) apply(ctx context.Context, r rendering) *olmv1alpha1.ClusterExtensionRevision {
 	return d.take(ctx, d.send(ctx, r))
 }
 
-// send is apply without asking for the revision, and returns its name.
+// send applies the next revision like apply, but returns only its name.
 func (d *demo) send(ctx context.Context, r rendering) string {
 	name := d.next()
 	command := fmt.Sprintf("penstock render %s --extension %s --revision %d", quoted(r.dir), d.Name, d.number)
@@ -252,13 +251,13 @@ func (d *demo) send(ctx context.Context, r rendering) string {
 	return name
 }
 
-// isVersion tells whether a folder is named after the version that is in it.
+// isVersion reports whether a folder's name is a version.
 func isVersion(name string) bool {
 	_, err := version.ParseGeneric(name)
 	return err == nil
 }
 
-// take reads a revision and counts its objects.
+// take reads a revision and records its objects.
 func (d *demo) take(ctx context.Context, name string) *olmv1alpha1.ClusterExtensionRevision {
 	revision, err := d.cluster.revision(ctx, name)
 	if err != nil {
@@ -270,8 +269,8 @@ func (d *demo) take(ctx context.Context, name string) *olmv1alpha1.ClusterExtens
 	return revision
 }
 
-// follow prints a line for each phase of a revision that becomes available, until
-// the rollout is where it should be.
+// follow prints a line for each phase that becomes available, until the rollout has reached its
+// goal.
 func (d *demo) follow(ctx context.Context, name, claim string, progress *progress, done func(*olmv1alpha1.ClusterExtensionRevision) bool) {
 	last := &olmv1alpha1.ClusterExtensionRevision{}
 	err := d.cluster.followRevision(ctx, name, func(revision *olmv1alpha1.ClusterExtensionRevision) bool {
@@ -291,8 +290,7 @@ func (d *demo) follow(ctx context.Context, name, claim string, progress *progres
 	}
 }
 
-// rollOut follows a revision until it is rolled out, and tells of the phases that
-// have something to do.
+// rollOut follows a revision until it is rolled out, and reports the phases that change objects.
 func (d *demo) rollOut(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) {
 	progress := newProgress(time.Now(), compareRevisions(d.wanted, refs(revision)).written())
 	d.follow(ctx, revision.Name, revision.Name+" is rolled out", progress, rolledOut)
@@ -303,7 +301,7 @@ func (d *demo) rollOut(ctx context.Context, revision *olmv1alpha1.ClusterExtensi
 	d.ok("%s is rolled out and available after %s%s", revision.Name, seconds(time.Since(progress.began)), same)
 }
 
-// untilArchived waits until a revision is archived and gone.
+// untilArchived waits until a revision is archived and its objects are deleted.
 func (d *demo) untilArchived(ctx context.Context, name string) {
 	last := &olmv1alpha1.ClusterExtensionRevision{}
 	err := d.cluster.followRevision(ctx, name, func(revision *olmv1alpha1.ClusterExtensionRevision) bool {
@@ -315,8 +313,8 @@ func (d *demo) untilArchived(ctx context.Context, name string) {
 	}
 }
 
-// holds makes a revision the current one and checks that every object of it is in
-// the cluster with the content that the revision has.
+// holds makes a revision the current one, and checks that every object of it is in the cluster with
+// the revision's content.
 func (d *demo) holds(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) {
 	d.current, d.wanted = revision.Name, refs(revision)
 	found := get(d.cluster.read(ctx, d.wanted))
@@ -327,7 +325,7 @@ func (d *demo) holds(ctx context.Context, revision *olmv1alpha1.ClusterExtension
 	d.serves(ctx, "available")
 }
 
-// serves checks that every Deployment has replicas that are available.
+// serves checks that every Deployment has available replicas.
 func (d *demo) serves(ctx context.Context, claim string) {
 	n := len(deployments(d.wanted))
 	if n == 0 {
@@ -338,7 +336,7 @@ func (d *demo) serves(ctx context.Context, claim string) {
 		"replicas available of each", "none of "+strings.Join(down, ", "))
 }
 
-// conditions tells how a revision is, in one line.
+// conditions formats the conditions of a revision in one line.
 func conditions(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	if len(revision.Status.Conditions) == 0 {
 		return "without status"

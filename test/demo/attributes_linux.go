@@ -2,8 +2,8 @@ package main
 
 import "syscall"
 
-// attributes puts the server out of reach of the terminal's signals, and lets it
-// die with this process unless it is to outlive it.
+// attributes protects the server from the terminal's signals. Unless detached, the server is killed
+// when this process ends.
 func attributes(detached bool) *syscall.SysProcAttr {
 	if detached {
 		return &syscall.SysProcAttr{Setsid: true}

@@ -4,7 +4,7 @@ package main
 
 import "syscall"
 
-// attributes puts the server out of reach of the terminal's signals.
+// attributes protects the server from the terminal's signals.
 func attributes(detached bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: detached, Setpgid: !detached}
 }

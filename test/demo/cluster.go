@@ -27,7 +27,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// cluster has clients to verify the claims of the demo. They reach kube-apiserver as its
+// cluster has clients to verify the claims of the demo. They connect to kube-apiserver as
 // administrator, without Penstock.
 type cluster struct {
 	core     kubernetes.Interface
@@ -35,8 +35,7 @@ type cluster struct {
 	dynamic  dynamic.Interface
 	penstock versioned.Interface
 	mapper   meta.ResettableRESTMapper
-	// alive is an error when Penstock has ended by itself: nothing needs to be
-	// waited for then.
+	// alive returns an error if Penstock has exited by itself; then waiting is useless.
 	alive func() error
 }
 
@@ -63,16 +62,16 @@ func newCluster(config *rest.Config, alive func() error) (*cluster, error) {
 	}, nil
 }
 
-// live is the state of an object in the cluster; nil for a missing object.
+// live is the state of an object in the cluster; nil for an absent object.
 type live struct {
 	UID        types.UID
 	Generation int64
-	// Applied is the digest of the manifest that Penstock applied last.
+	// Applied is the digest of the manifest that Penstock last applied.
 	Applied manifest.Digest
 	Chain   string
 }
 
-// read looks every object up.
+// read reads every object.
 func (c *cluster) read(ctx context.Context, wanted []manifest.Ref) (map[manifest.ID]*live, error) {
 	found := map[manifest.ID]*live{}
 	for _, ref := range wanted {
@@ -88,7 +87,7 @@ func (c *cluster) read(ctx context.Context, wanted []manifest.Ref) (map[manifest
 func (c *cluster) readOne(ctx context.Context, ref manifest.Ref) (*live, error) {
 	client, err := c.resource(ref)
 	if meta.IsNoMatchError(err) {
-		return nil, nil // its CustomResourceDefinition is not there (any more)
+		return nil, nil // its CustomResourceDefinition does not exist
 	}
 	if err != nil {
 		return nil, err
@@ -107,7 +106,7 @@ func (c *cluster) readOne(ctx context.Context, ref manifest.Ref) (*live, error) 
 	}, nil
 }
 
-// resource is the client for objects like the given one.
+// resource returns the client for objects of this kind.
 func (c *cluster) resource(ref manifest.Ref) (metadata.ResourceInterface, error) {
 	mapping, err := c.mapper.RESTMapping(ref.GroupKind(), ref.Version)
 	if err != nil {
@@ -119,8 +118,7 @@ func (c *cluster) resource(ref manifest.Ref) (metadata.ResourceInterface, error)
 	return c.metadata.Resource(mapping.Resource), nil
 }
 
-// strangers are the objects that are not as the revision wants them, each with
-// what is wrong.
+// strangers returns the objects that differ from the revision, with the difference.
 func strangers(chain string, wanted []manifest.Ref, found map[manifest.ID]*live) []string {
 	var wrong []string
 	for _, ref := range wanted {
@@ -150,7 +148,7 @@ func (c *cluster) revisions(ctx context.Context) (int, error) {
 	return len(list.Items), nil
 }
 
-// followRevision shows each state of a revision until see returns true.
+// followRevision calls see for each state of a revision until see returns true.
 func (c *cluster) followRevision(ctx context.Context, name string, see func(*olmv1alpha1.ClusterExtensionRevision) bool) error {
 	return follow(ctx, c.penstock.OlmV1alpha1().ClusterExtensionRevisions(), named(name), c.alive,
 		func(list *olmv1alpha1.ClusterExtensionRevisionList) []*olmv1alpha1.ClusterExtensionRevision {
@@ -158,7 +156,7 @@ func (c *cluster) followRevision(ctx context.Context, name string, see func(*olm
 		}, see)
 }
 
-// followPlan shows each state of a plan until see returns true.
+// followPlan calls see for each state of a plan until see returns true.
 func (c *cluster) followPlan(ctx context.Context, name string, see func(*hcov1alpha1.ConfigurationPlan) bool) error {
 	return follow(ctx, c.penstock.HcoV1alpha1().ConfigurationPlans(), named(name), c.alive,
 		func(list *hcov1alpha1.ConfigurationPlanList) []*hcov1alpha1.ConfigurationPlan {
@@ -171,8 +169,8 @@ func (c *cluster) deployment(ctx context.Context, id manifest.ID) (*appsv1.Deplo
 	return c.core.AppsV1().Deployments(id.Namespace).Get(ctx, id.Name, metav1.GetOptions{})
 }
 
-// followDeployment shows each state of a Deployment until see returns true; it
-// does not matter whether Penstock runs.
+// followDeployment calls see for each state of a Deployment until see returns true. It works
+// without Penstock.
 func (c *cluster) followDeployment(ctx context.Context, id manifest.ID, see func(*appsv1.Deployment) bool) error {
 	return follow(ctx, c.core.AppsV1().Deployments(id.Namespace), named(id.Name), func() error { return nil },
 		func(list *appsv1.DeploymentList) []*appsv1.Deployment { return pointers(list.Items) }, see)
@@ -185,7 +183,7 @@ func (c *cluster) followEvent(ctx context.Context, revision, reason string, see 
 		func(list *corev1.EventList) []*corev1.Event { return pointers(list.Items) }, see)
 }
 
-// unavailable are the Deployments that serve nobody.
+// unavailable returns the Deployments without available replicas.
 func (c *cluster) unavailable(ctx context.Context, wanted []manifest.Ref) ([]string, error) {
 	var down []string
 	for _, ref := range deployments(wanted) {
@@ -200,15 +198,15 @@ func (c *cluster) unavailable(ctx context.Context, wanted []manifest.Ref) ([]str
 	return down, nil
 }
 
-// complete is true when all replicas of a Deployment are of its present template
-// and available.
+// complete reports whether all replicas of a Deployment have its current template and are
+// available.
 func complete(d *appsv1.Deployment) bool {
 	want := ptr.Deref(d.Spec.Replicas, 1)
 	return d.Status.ObservedGeneration == d.Generation &&
 		d.Status.UpdatedReplicas == want && d.Status.Replicas == want && d.Status.AvailableReplicas == want
 }
 
-// image of the first container of a Deployment.
+// image returns the image of the first container.
 func image(d *appsv1.Deployment) string {
 	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
 		return containers[0].Image
@@ -216,8 +214,8 @@ func image(d *appsv1.Deployment) string {
 	return ""
 }
 
-// served is nil when kube-apiserver reaches Penstock, and offers revisions to
-// clients that ask what there is, as kubectl does before anything else.
+// served returns nil if kube-apiserver reaches Penstock and discovery lists revisions. kubectl
+// needs both.
 func (c *cluster) served(ctx context.Context) error {
 	if _, err := c.penstock.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 		return fmt.Errorf("listing revisions: %w", err)

@@ -16,27 +16,26 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// user is the name of Penstock in the cluster. No other client has it, so the audit log shows which
+// user is Penstock's user name in the cluster. No other client has it, so the audit log shows which
 // requests are Penstock's.
 const user = "penstock"
 
-// ofPenstock passes the requests of Penstock itself, and of the identities in whose
-// names it does its jobs.
+// ofPenstock matches requests of Penstock, and of the identities that it uses.
 func ofPenstock(r plane.Request) bool {
 	return r.User == user || strings.HasPrefix(r.User, "system:serviceaccount:penstock-system:") ||
 		strings.HasPrefix(r.User, "system:serviceaccount:"+kindAccount+":")
 }
 
-// demo is one performance.
+// demo is one run of the demo.
 type demo struct {
 	settings
 	*screen
 	began time.Time
 
-	// dir holds everything: the cluster, the store, logs.
+	// dir is the folder of the cluster, the store and the logs.
 	dir   string
 	plane *plane.Plane
-	// edges are the control planes of other clusters, with FLEET=1.
+	// edges are the control planes of the other clusters, with FLEET=1.
 	edges  map[string]*plane.Plane
 	server *server
 	shell  *shell
@@ -44,15 +43,14 @@ type demo struct {
 	registry *registry.Registry
 	cluster  *cluster
 
-	// plan is the one that acts are about.
+	// plan is the plan that acts use.
 	plan string
-	// stopPools ends what stands in for the operator of pools, once it runs.
+	// stopPools stops the simulated pools.
 	stopPools context.CancelFunc
 
-	// number of the newest revision.
+	// number is the number of the newest revision.
 	number int
-	// current is the revision whose content is in the cluster, and wanted what
-	// that is.
+	// current is the revision whose content is in the cluster, and wanted are its objects.
 	current string
 	wanted  []manifest.Ref
 	// seen are all objects of all revisions.
@@ -63,12 +61,11 @@ func newDemo(settings settings, screen *screen) *demo {
 	return &demo{settings: settings, screen: screen, began: time.Now(), plan: planName, seen: map[manifest.ID]bool{}}
 }
 
-// run performs all acts and cleans up behind them, whatever happens. An error was printed
-// before it is returned.
+// run runs all acts and always cleans up. It prints an error before it returns it.
 func (d *demo) run(ctx context.Context) (err error) {
 	var requests plane.Requests
 	complete := false
-	// Deferred, so that it happens when an act panics, too.
+	// Deferred, so that it runs also when an act panics.
 	defer func() {
 		interrupted := ctx.Err() != nil
 		d.explain(err, interrupted)
@@ -96,8 +93,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	return err
 }
 
-// begin says what will be shown, tries out whether the manifests can be rendered
-// at all, and makes the folder of the performance.
+// begin prints an overview, tries to render the manifests, and creates the folder of the demo.
 func (d *demo) begin(ctx context.Context) error {
 	what := "the manifests of " + d.From
 	if d.Fleet {
@@ -124,14 +120,14 @@ func (d *demo) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a folder: %w", err)
 	}
-	// The process table is searched for it: there must be one spelling.
+	// The folder is searched in the process table, so it needs a unique spelling.
 	if d.dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return fmt.Errorf("resolving %s: %w", dir, err)
 	}
 	return nil
 }
 
-// perform plays the acts in order.
+// perform runs the acts in order.
 func (d *demo) perform(ctx context.Context) error {
 	all := d.acts()
 	if d.Acts > 0 {
@@ -151,7 +147,7 @@ func (d *demo) perform(ctx context.Context) error {
 	return nil
 }
 
-// play performs one act, and returns why it stopped before its end.
+// play runs one act, and returns the reason if it stopped early.
 func (d *demo) play(ctx context.Context, act act) (err error) {
 	defer func() {
 		switch end := recover().(type) {
@@ -166,7 +162,7 @@ func (d *demo) play(ctx context.Context, act act) (err error) {
 	return nil
 }
 
-// explain prints what went wrong.
+// explain prints the error.
 func (d *demo) explain(err error, interrupted bool) {
 	if err == nil {
 		return
@@ -223,7 +219,7 @@ func (d *demo) close() error {
 	return errors.Join(append(errs, err, os.RemoveAll(d.dir))...)
 }
 
-// sum summarises the run in one line.
+// sum summarizes the run in one line.
 func (d *demo) sum(requests int) string {
 	if d.Fleet {
 		return fmt.Sprintf("%s of %s to %s; %s to the host in all, %.0f s", text.Count(d.number, "rollout"), d.Name, text.Count(len(edges()), "cluster"),
@@ -233,7 +229,7 @@ func (d *demo) sum(requests int) string {
 		len(d.seen), text.Count(requests, "request"), time.Since(d.began).Seconds())
 }
 
-// sayHowToReach tells where everything is that goes on running.
+// sayHowToReach prints the addresses of everything that keeps running.
 func (d *demo) sayHowToReach(complete bool, requests int) {
 	d.line("")
 	if complete {

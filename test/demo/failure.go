@@ -4,9 +4,9 @@ import "fmt"
 
 // failure is a claim of the demo that does not hold.
 type failure struct {
-	// claim that was to be checked.
+	// claim is the checked claim.
 	claim string
-	// want is the expected and got the found text.
+	// want is the expected text, got the found text.
 	want, got string
 }
 
@@ -14,7 +14,7 @@ func (f *failure) Error() string {
 	return fmt.Sprintf("%s: expected %s, found %s", f.claim, f.want, f.got)
 }
 
-// claim prints a check mark when it holds, and stops the act otherwise.
+// claim prints a check mark if it holds; otherwise it stops the act.
 func (s *screen) claim(holds bool, claim, want, got string) {
 	if !holds {
 		panic(stop{&failure{claim: claim, want: want, got: got}})
@@ -22,17 +22,17 @@ func (s *screen) claim(holds bool, claim, want, got string) {
 	s.ok("%s", claim)
 }
 
-// stop ends an act: each step needs the one before it. It is a panic that play recovers.
+// stop ends an act, because each step needs the previous ones. It is a panic that play recovers.
 type stop struct{ error }
 
-// must stops the act when a step failed.
+// must stops the act if a step failed.
 func must(err error) {
 	if err != nil {
 		panic(stop{err})
 	}
 }
 
-// get is must for a step with a result.
+// get returns the result of a step, or stops the act if the step failed.
 func get[T any](value T, err error) T {
 	must(err)
 	return value

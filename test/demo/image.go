@@ -18,22 +18,22 @@ import (
 	"github.com/penstock-project/penstock/test/framework/pod"
 )
 
-// imageUser is one that a cluster has chosen, and no image knows.
+// imageUser is a random user id as a cluster assigns it. The image does not know it.
 const imageUser = 1000790000
 
-// deployed names what artifacts/deploy makes.
+// deployed is the name of the Deployment in artifacts/deploy, deployedIn its namespace.
 const deployed, deployedIn = "penstock", "penstock-system"
 
-// startImage applies artifacts/deploy/embedded, runs the container of its Pod from the
-// files of the image, and returns when kubectl can use its API. Where there is a kubelet,
-// the first command is all of it.
+// startImage applies artifacts/deploy/embedded, runs the container of its Pod from the image's
+// files, and waits until kubectl can use its API. With a real kubelet, only the first command would
+// be needed.
 func (d *demo) startImage(ctx context.Context) {
 	image := get(layout.Image(d.Image, "linux", runtime.GOARCH))
 	root := filepath.Join(d.dir, "image")
 	must(layout.Unpack(image, root))
 	began := time.Now()
 	found := d.deploy(ctx)
-	// Rights of a kubelet: read the Pod's Secrets, and create its token.
+	// The rights of a kubelet are needed to read the Pod's Secrets and to create its token.
 	kubelet := get(d.plane.User("kubelet", "system:masters"))
 	container := get(pod.Prepare(ctx, kubelet.Config(), found, pod.Options{
 		Dir: filepath.Join(d.dir, "kubelet"), Root: root, Entrypoint: layout.Entrypoint, UID: imageUser,
@@ -48,8 +48,8 @@ func (d *demo) startImage(ctx context.Context) {
 	d.note("as user %d, from the image's own files, read-only, without capabilities, with the rights of ServiceAccount %s", imageUser, found.Spec.ServiceAccountName)
 }
 
-// deploy applies the manifests, and returns the Pod that their Deployment has made. No node
-// takes it: nothing here could run it but we.
+// deploy applies the manifests, and returns the Pod of their Deployment. There is no node, so only
+// this process can run the Pod.
 func (d *demo) deploy(ctx context.Context) *corev1.Pod {
 	checkout := get(plane.Root())
 	out, err := d.plane.Kubectl(ctx, nil, "kustomize", filepath.Join(checkout, "artifacts", "deploy", "embedded"))

@@ -16,12 +16,12 @@ import (
 	"github.com/penstock-project/penstock/test/framework/pod"
 )
 
-// TestImage plays the first acts with the program of an image, from the image's files
-// alone, read-only, as a user that the image does not know, deployed by artifacts/deploy and
+// TestImage runs the first acts with the program of an image. The program uses only the image's
+// files, read-only, as a user that the image does not know. It is deployed by artifacts/deploy,
 // with the rights of its ServiceAccount.
 //
-// $PENSTOCK_IMAGE names the layout to try; make test-slice N=image does that, and plays more acts.
-// Otherwise it is made of the program that all tests run.
+// $PENSTOCK_IMAGE names the layout to test; make test-slice N=image sets it, and runs more acts.
+// Otherwise the image is built from the program that all tests use.
 func TestImage(t *testing.T) {
 	if err := pod.Namespaces(); err != nil {
 		if os.Getenv("PENSTOCK_NAMESPACES") == "required" {
@@ -33,7 +33,7 @@ func TestImage(t *testing.T) {
 	program := penstock.Build(t).Path()
 	dir, acts := os.Getenv("PENSTOCK_IMAGE"), 7
 	if dir == "" {
-		// The later acts need the plugin, which tests do not build.
+		// Later acts need the plugin, which tests do not build.
 		dir, acts = imageOf(t, program), 3
 	}
 	s, err := parseSettings(func(name string) string { return map[string]string{"IMAGE": dir, "PENSTOCK": program}[name] }, filepath.Join("..", ".."))
@@ -51,7 +51,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// imageOf makes the image of a program for this machine.
+// imageOf builds an image of a program for this platform.
 func imageOf(t *testing.T, program string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "image")

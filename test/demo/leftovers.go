@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// leftovers returns the command lines of processes that the demo started: its
-// programs with a path below its folder among their arguments. Somebody's
-// `tail -f` of a log there is not ours.
+// leftovers returns the command lines of processes that the demo started: its programs with a path
+// in the demo's folder as argument. A user's `tail -f` of a log there does not count.
 func leftovers(dir string) ([]string, error) {
 	table, err := commandLines()
 	if err != nil {
@@ -32,8 +31,8 @@ func startedFor(dir string, args []string) bool {
 		slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, dir+string(filepath.Separator)) })
 }
 
-// commandLines returns the arguments of every process, from /proc or, where there
-// is none, from ps: then arguments with spaces come in pieces.
+// commandLines returns the arguments of every process, from /proc or else from ps. ps splits
+// arguments at spaces.
 func commandLines() ([][]string, error) {
 	var table [][]string
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -45,7 +44,7 @@ func commandLines() ([][]string, error) {
 		return table, err
 	}
 	for _, file := range files {
-		// An error means that the process ended since the folder was read.
+		// An error means that the process has exited since the folder was read.
 		if content, err := os.ReadFile(file); err == nil && len(content) > 0 {
 			table = append(table, strings.Split(string(content), "\x00"))
 		}

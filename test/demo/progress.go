@@ -8,11 +8,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// progress remembers which phases of a rollout were reported.
+// progress records the phases of a rollout that were reported.
 type progress struct {
 	began time.Time
-	// written are the objects that the rollout changes. A phase without any is
-	// as it was before, and not news.
+	// written are the objects that the rollout changes. A phase without changed objects is not
+	// reported.
 	written  map[manifest.ID]bool
 	reported map[string]bool
 }
@@ -21,8 +21,8 @@ func newProgress(began time.Time, written map[manifest.ID]bool) *progress {
 	return &progress{began: began, written: written, reported: map[string]bool{}}
 }
 
-// news returns a line for each phase that has become available since the last
-// call, in the order of the revision, and what the first other one waits for.
+// news returns a line for each phase that has become available since the last call, in order. It
+// also returns what the next phase waits for.
 func (p *progress) news(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) (lines []string, waiting string) {
 	if revision.Status.ObservedGeneration != revision.Generation {
 		return nil, ""
@@ -46,7 +46,7 @@ func (p *progress) news(revision *olmv1alpha1.ClusterExtensionRevision, now time
 	return lines, ""
 }
 
-// writes are the objects of a phase that the rollout changes.
+// writes returns the objects of a phase that the rollout changes.
 func (p *progress) writes(phase olmv1alpha1.RevisionPhase) []manifest.ID {
 	var ids []manifest.ID
 	for _, object := range phase.Objects {
@@ -68,7 +68,7 @@ func (p *progress) asBefore(revision *olmv1alpha1.ClusterExtensionRevision) int 
 	return n
 }
 
-// waitingFor says what holds a phase back.
+// waitingFor returns the reason why a phase waits.
 func waitingFor(phase olmv1alpha1.PhaseStatus) string {
 	if len(phase.Failing) == 0 {
 		return fmt.Sprintf("%s: %s", phase.Name, phase.State)

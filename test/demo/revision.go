@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// refs lists what a revision wants, in its order.
+// refs returns the objects of a revision, in order.
 func refs(revision *olmv1alpha1.ClusterExtensionRevision) []manifest.Ref {
 	var out []manifest.Ref
 	for _, phase := range revision.Spec.Phases {
@@ -24,7 +24,7 @@ func refs(revision *olmv1alpha1.ClusterExtensionRevision) []manifest.Ref {
 	return out
 }
 
-// ref is a reference of an entry of a revision to another object.
+// ref converts an entry of a revision to a reference.
 func ref(object olmv1alpha1.RevisionObject) manifest.Ref {
 	// The server has validated the version.
 	version, _ := schema.ParseGroupVersion(object.APIVersion)
@@ -35,14 +35,14 @@ func ref(object olmv1alpha1.RevisionObject) manifest.Ref {
 	}
 }
 
-// deployments are those among what a revision wants.
+// deployments returns the Deployments among the objects.
 func deployments(wanted []manifest.Ref) []manifest.Ref {
 	return slices.DeleteFunc(slices.Clone(wanted), func(ref manifest.Ref) bool {
 		return ref.Group != "apps" || ref.Kind != "Deployment"
 	})
 }
 
-// kinds counts the kinds of objects: "1 ClusterRole, 2 Role".
+// kinds formats the number of objects of each kind: "1 ClusterRole, 2 Role".
 func kinds(ids []manifest.ID) string {
 	count := map[string]int{}
 	var order []string
@@ -58,10 +58,10 @@ func kinds(ids []manifest.ID) string {
 	return strings.Join(order, ", ")
 }
 
-// short is an object as one speaks of it: "Deployment lighthouse-webhook".
+// short returns kind and name: "Deployment lighthouse-webhook".
 func short(id manifest.ID) string { return id.Kind + " " + id.Name }
 
-// shorts are objects as one speaks of them.
+// shorts returns kind and name of each object.
 func shorts(ids []manifest.ID) []string {
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -76,7 +76,7 @@ type changes struct {
 	Changed, Added, Pruned, Same []manifest.ID
 }
 
-// written are the objects that the newer revision writes.
+// written returns the objects that the newer revision writes.
 func (c changes) written() map[manifest.ID]bool {
 	out := map[manifest.ID]bool{}
 	for _, id := range append(slices.Clone(c.Changed), c.Added...) {
@@ -85,7 +85,7 @@ func (c changes) written() map[manifest.ID]bool {
 	return out
 }
 
-// compareRevisions tells by identity and digest; it needs no manifest.
+// compareRevisions compares identities and digests; it needs no manifests.
 func compareRevisions(before, after []manifest.Ref) changes {
 	digests := map[manifest.ID]manifest.Digest{}
 	for _, ref := range before {
@@ -111,8 +111,8 @@ func compareRevisions(before, after []manifest.Ref) changes {
 	return c
 }
 
-// rolledOut is true when a revision has succeeded, all of it is available, and
-// none of it belongs to a newer revision.
+// rolledOut reports whether a revision has succeeded, all its objects are available, and none
+// belongs to a newer revision.
 func rolledOut(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	for _, phase := range revision.Status.Phases {
 		if phase.State != olmv1alpha1.PhaseStateAvailable || phase.Superseded > 0 {
@@ -125,13 +125,13 @@ func rolledOut(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 		is(revision, olmv1alpha1.ConditionProgressing, metav1.ConditionFalse)
 }
 
-// archived is true when a revision is archived and nothing of it is left to go.
+// archived reports whether a revision is archived and none of its objects remains to be deleted.
 func archived(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return revision.Spec.LifecycleState == olmv1alpha1.LifecycleStateArchived &&
 		is(revision, olmv1alpha1.ConditionProgressing, metav1.ConditionFalse)
 }
 
-// is tells the status of a condition of the revision's present generation.
+// is reports whether a condition of the revision's current generation has a status.
 func is(revision *olmv1alpha1.ClusterExtensionRevision, condition string, status metav1.ConditionStatus) bool {
 	return revision.Status.ObservedGeneration == revision.Generation &&
 		meta.IsStatusConditionPresentAndEqual(revision.Status.Conditions, condition, status)

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// object is "Kind/name@digest" in the core group.
+// object parses "Kind/name@digest" in the core group.
 func object(text string) manifest.Ref {
 	what, digest, _ := strings.Cut(text, "@")
 	kind, name, _ := strings.Cut(what, "/")
@@ -99,8 +99,8 @@ func TestMistyped(t *testing.T) {
 	}
 }
 
-// revision has phases "crds" with two objects, "roles" with one and "deploy" with
-// two, in the states given.
+// revision returns a revision with the phases "crds" (two objects), "roles" (one) and "deploy"
+// (two), in the given states.
 func revision(states ...olmv1alpha1.PhaseState) *olmv1alpha1.ClusterExtensionRevision {
 	r := &olmv1alpha1.ClusterExtensionRevision{}
 	r.Generation, r.Status.ObservedGeneration = 2, 2

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// columns is the width that the transcript keeps to, and outputColumns that of what
-// commands print: tables of kubectl are wide, and do not read well when broken.
+// columns is the width of the transcript. outputColumns is the width of the commands' output,
+// because kubectl's wide tables are hard to read when wrapped.
 const (
 	columns       = 100
 	outputColumns = 140
 )
 
-// Colours as terminals understand them.
+// Colours as terminal escape sequences.
 const (
 	plain  = "\x1b[0m"
 	bold   = "\x1b[1m"
@@ -25,31 +25,31 @@ const (
 	yellow = "\x1b[33m"
 )
 
-// screen prints the transcript. It reads well in a file too: colours and lines
-// that replace each other are only for terminals.
+// screen prints the transcript. Colours and replaced lines are only for terminals, so it also reads
+// well in a file.
 type screen struct {
 	out    io.Writer
 	tty    bool
 	colour bool
-	// passing is true while a line is shown that the next one replaces.
+	// passing is true while a line is shown that the next line replaces.
 	passing bool
 }
 
-// newScreen prints to a file. NO_COLOR is honoured (https://no-color.org).
+// newScreen prints to a file. It honours NO_COLOR (https://no-color.org).
 func newScreen(out *os.File, getenv func(string) string) *screen {
 	info, err := out.Stat()
 	tty := err == nil && info.Mode()&os.ModeCharDevice != 0 && getenv("TERM") != "dumb"
 	return &screen{out: out, tty: tty, colour: tty && getenv("NO_COLOR") == ""}
 }
 
-// title begins an act.
+// title prints the title of an act.
 func (s *screen) title(text string) {
 	rule := strings.Repeat("─", max(3, columns-utf8.RuneCountInString(text)-4))
 	s.line("")
 	s.line(s.paint(bold, "── "+text+" "+rule))
 }
 
-// why says what an act is about.
+// why prints the problem that an act is about.
 func (s *screen) why(text string) {
 	for _, line := range wrap(text, columns, "") {
 		s.line(s.paint(dim, line))
@@ -57,7 +57,7 @@ func (s *screen) why(text string) {
 	s.line("")
 }
 
-// command prints a command as users would type it.
+// command prints a command as a user would type it.
 func (s *screen) command(text string) {
 	for i, line := range strings.Split(broken(text, columns-len("    ")), "\n") {
 		prompt := "$ "
@@ -68,7 +68,7 @@ func (s *screen) command(text string) {
 	}
 }
 
-// output prints the output of a command. Long lines are continued in the next line, indented.
+// output prints the output of a command. It wraps long lines with an indentation.
 func (s *screen) output(text string) {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {
@@ -80,7 +80,7 @@ func (s *screen) output(text string) {
 	}
 }
 
-// item is a line of a list; it goes on behind the indentation.
+// item prints a line of a list; continuation lines are indented.
 func (s *screen) item(text, indent string) { s.broken(text, columns, indent) }
 
 func (s *screen) broken(text string, width int, indent string) {
@@ -89,20 +89,20 @@ func (s *screen) broken(text string, width int, indent string) {
 	}
 }
 
-// ok is a claim that was checked.
+// ok prints a checked claim.
 func (s *screen) ok(format string, args ...any) {
 	s.marked(green, "✓", fmt.Sprintf(format, args...))
 }
 
-// note is something to know that nobody checked.
+// note prints unchecked information.
 func (s *screen) note(format string, args ...any) {
 	s.marked(yellow, "·", fmt.Sprintf(format, args...))
 }
 
-// wrong is a claim that does not hold.
+// wrong prints a claim that does not hold.
 func (s *screen) wrong(text string) { s.marked(red, "✗", text) }
 
-// detail belongs to the line before it.
+// detail prints details of the previous line.
 func (s *screen) detail(text string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		for _, part := range wrap(line, columns-4, "  ") {
@@ -121,7 +121,7 @@ func (s *screen) marked(colour, mark, text string) {
 	}
 }
 
-// pass shows a line that the next one replaces, on a terminal.
+// pass shows a line that the next line replaces, only on a terminal.
 func (s *screen) pass(format string, args ...any) {
 	if !s.tty {
 		return
@@ -131,7 +131,7 @@ func (s *screen) pass(format string, args ...any) {
 	s.passing = true
 }
 
-// line prints a line. When nobody reads any more, SIGPIPE ends the demo.
+// line prints a line. SIGPIPE ends the demo when its output is closed.
 func (s *screen) line(text string) {
 	s.clear()
 	fmt.Fprintln(s.out, text)

@@ -13,30 +13,29 @@ import (
 	"github.com/penstock-project/penstock/test/framework/pod"
 )
 
-// stopTimeout bounds the time from a stop request to the end of a server.
+// stopTimeout limits the time from a stop request to the exit of a server.
 const stopTimeout = 10 * time.Second
 
-// server is Penstock, started again and again with the same arguments. Its output
-// is appended to one log.
+// server is Penstock, restarted with the same arguments. Its output is appended to one log.
 type server struct {
 	path     string
 	args     []string
 	log      string
 	detached bool
-	// container runs in place of path and args when it is set.
+	// container is run instead of path and args if it is set.
 	container *pod.Container
 
 	running *running
 }
 
-// running is one life of the server.
+// running is one process of the server.
 type running struct {
 	cmd     *exec.Cmd
-	exited  chan struct{} // closed when it has ended
-	failure error         // how it ended; read only after exited is closed
+	exited  chan struct{} // closed after the exit
+	failure error         // the reason of the exit; read only after exited is closed
 }
 
-// start runs the program and returns at once.
+// start starts the program without waiting.
 func (s *server) start() error {
 	output, err := os.OpenFile(s.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -63,8 +62,8 @@ func (s *server) command() *exec.Cmd {
 	return command
 }
 
-// run keeps its thread until the program ends: on Linux the parent-death signal
-// comes when the thread that forked the program ends, not the process.
+// run stays on one thread until the program exits. On Linux the parent-death signal is sent when
+// the forking thread ends, not the process.
 func (r *running) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -80,7 +79,7 @@ func (r *running) run(started chan<- error) {
 // pid of the running program.
 func (s *server) pid() int { return s.running.cmd.Process.Pid }
 
-// alive is an error when the program has ended by itself.
+// alive returns an error if the program has exited by itself.
 func (s *server) alive() error {
 	if s.running == nil {
 		return errors.New("penstock was not started")
@@ -97,7 +96,7 @@ func (s *server) alive() error {
 	}
 }
 
-// gone waits until the program, which somebody has killed, has ended.
+// gone waits until the killed program has exited.
 func (s *server) gone(ctx context.Context) error {
 	select {
 	case <-s.running.exited:
@@ -108,8 +107,8 @@ func (s *server) gone(ctx context.Context) error {
 	}
 }
 
-// stop ends the program in good order, and by force when that takes too long. It
-// is fine when it does not run.
+// stop stops the program gracefully, and kills it after a timeout. It does nothing if the program
+// does not run.
 func (s *server) stop() error {
 	if s.running == nil {
 		return nil
@@ -121,7 +120,7 @@ func (s *server) stop() error {
 		return nil
 	default:
 	}
-	// An error means that it ended in this moment.
+	// An error means that the program is just exiting.
 	_ = r.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-r.exited:

@@ -20,11 +20,11 @@ const (
 
 // settings are the options of a run.
 type settings struct {
-	// From, To and Stuck are directories of manifests, as written on the command line. To is empty
-	// without an upgrade. Stuck is empty if the stuck upgrade is derived from the newest of the
-	// others.
+	// From, To and Stuck are directories of manifests, as written on the command line. Without an
+	// upgrade, To is empty. If Stuck is empty, the stuck upgrade is derived from the newest other
+	// version.
 	From, To, Stuck string
-	// Plans is the directory of the example of a ConfigurationPlan.
+	// Plans is the directory of the ConfigurationPlan example.
 	Plans string
 	// Name of the extension.
 	Name string
@@ -34,17 +34,17 @@ type settings struct {
 	Keep bool
 	// Penstock is the absolute path of the program.
 	Penstock string
-	// Image is the folder of an image of Penstock, in the layout of the OCI: then its
-	// program runs from its files, as the Pod of artifacts/deploy/embedded. Empty is none.
+	// Image is the folder of a Penstock image in OCI layout. If it is set, its program runs from
+	// its files, as the Pod of artifacts/deploy/embedded.
 	Image string
-	// Fleet plays only the acts about many clusters.
+	// Fleet runs only the acts about many clusters.
 	Fleet bool
-	// Acts is the number of acts to play, from the first; 0 plays all.
+	// Acts is the number of acts to run, from the first; 0 runs all.
 	Acts int
 }
 
-// readSettings reads the environment. Relative directories are relative to the
-// working directory; the defaults are in the checkout around it.
+// readSettings reads the environment. Directories are relative to the working directory; the
+// defaults are in the surrounding checkout.
 func readSettings(getenv func(string) string) (settings, error) {
 	root, err := plane.Root()
 	if err != nil {
@@ -64,7 +64,7 @@ func readSettings(getenv func(string) string) (settings, error) {
 	return s, s.check()
 }
 
-// parseSettings interprets the environment without looking at any file.
+// parseSettings parses the environment without reading any file.
 func parseSettings(getenv func(string) string, root string) (settings, error) {
 	s := settings{
 		From: getenv("FROM"), To: getenv("TO"), Name: getenv("NAME"), Silence: defaultSilence,
@@ -120,7 +120,7 @@ func parseSettings(getenv func(string) string, root string) (settings, error) {
 	return s, errors.Join(errs...)
 }
 
-// acts are those to play.
+// acts returns the acts to run.
 func (s *settings) acts() []act {
 	if s.Fleet {
 		return fleetActs()
@@ -128,7 +128,7 @@ func (s *settings) acts() []act {
 	return acts()
 }
 
-// check looks whether what was asked for exists.
+// check checks that the given files exist.
 func (s *settings) check() error {
 	var errs []error
 	for _, dir := range []struct{ variable, path string }{{"FROM", s.From}, {"TO", s.To}, {"the stuck upgrade", s.Stuck}, {"IMAGE", s.Image}} {

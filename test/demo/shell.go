@@ -13,17 +13,16 @@ import (
 	"time"
 )
 
-// commandTimeout bounds one command of the transcript.
+// commandTimeout limits one command of the transcript.
 const commandTimeout = 2 * time.Minute
 
-// shell runs what the transcript shows, to the letter.
+// shell runs exactly the commands that the transcript shows.
 type shell struct {
 	env []string
 }
 
-// newShell puts links to the programs, given by name, into a folder and that
-// folder first on PATH, so that the commands are those of a user who has them
-// installed.
+// newShell links the programs by name into a folder that comes first on PATH, so that the commands
+// are those of a user who has installed them.
 func newShell(dir string, environment []string, programs map[string]string) (*shell, error) {
 	bin := filepath.Join(dir, "bin")
 	if err := os.MkdirAll(bin, 0o700); err != nil {
@@ -36,7 +35,7 @@ func newShell(dir string, environment []string, programs map[string]string) (*sh
 	}
 	return &shell{env: append(append(os.Environ(), environment...),
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"),
-		// The user's own cache and preferences have nothing to do with this.
+		// kubectl must not use the user's own cache and preferences.
 		"KUBECACHEDIR="+filepath.Join(dir, "kubectl-cache"),
 		"KUBERC=off",
 	)}, nil
@@ -48,15 +47,15 @@ type result struct {
 	ExitCode       int
 }
 
-// run runs a command line. A non-zero exit is in the result; an error means that
-// it did not run to its end.
+// run runs a command line. A non-zero exit code is in the result; an error means that the command
+// was interrupted.
 func (s *shell) run(ctx context.Context, line string) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
 	cmd.Env, cmd.Stdout, cmd.Stderr = s.env, &stdout, &stderr
-	// All parts of a pipe are stopped together.
+	// The process group allows to stop all parts of a pipe together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// wrap breaks a line at spaces so that no part is wider than width; the parts
-// after the first begin with the indentation given. A word that is too long for
-// a line of its own is cut.
+// wrap breaks a line at spaces so that no part is wider than width. The parts after the first are
+// indented. A word that is too long for one line is cut.
 func wrap(text string, width int, indent string) []string {
 	var lines []string
 	for utf8.RuneCountInString(text) > width {
@@ -20,8 +19,8 @@ func wrap(text string, width int, indent string) []string {
 	return append(lines, text)
 }
 
-// breakAt returns where to cut a text that is wider than width, in bytes: behind
-// the last space that is not indentation, or at width.
+// breakAt returns the byte offset at which to break a text wider than width: after the last space
+// that is not indentation, or at width.
 func breakAt(text string, width int) int {
 	runes, space, end := 0, -1, len(text)
 	for i, r := range text {
@@ -42,7 +41,7 @@ func breakAt(text string, width int) int {
 	return end
 }
 
-// clip cuts a text off at a width.
+// clip truncates a text to a width.
 func clip(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text
@@ -50,10 +49,10 @@ func clip(text string, width int) string {
 	return string([]rune(text)[:width-1]) + "…"
 }
 
-// seconds is a duration as the transcript shows it: "0.42 s".
+// seconds formats a duration for the transcript: "0.42 s".
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 
-// some lists items, and counts them where they are more than limit.
+// some lists items up to limit, and counts the others.
 func some(items []string, limit int) string {
 	if len(items) > limit+1 {
 		items = append(items[:limit:limit], fmt.Sprintf("and %d more", len(items)-limit))
@@ -61,7 +60,7 @@ func some(items []string, limit int) string {
 	return strings.Join(items, ", ")
 }
 
-// quoted is a word for a shell.
+// quoted quotes a word for a shell.
 func quoted(word string) string {
 	if word != "" && !strings.ContainsAny(word, " \t\n\"'$`\\*?[]{}!#~&|;<>()") {
 		return word

@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// harmless are the kinds of requests that an idle Penstock may send, in the order
-// in which they are told.
+// harmless returns the kinds of requests that an idle Penstock may send, in the order of the
+// report.
 func harmless() []trafficKind {
 	is := func(verb, group, resource string) plane.Filter {
 		return func(r plane.Request) bool {
@@ -20,24 +20,24 @@ func harmless() []trafficKind {
 		{noun: "watch renewed", plural: "watches renewed", filter: plane.ByVerb("watch")},
 		{noun: "read of its lease", plural: "reads of its lease", filter: is("get", "coordination.k8s.io", "leases")},
 		{noun: "renewal of its lease", plural: "renewals of its lease", filter: is("update", "coordination.k8s.io", "leases")},
-		// kube-apiserver asks Penstock for its health, discovery and OpenAPI;
-		// Penstock asks back who that is and whether they may.
+		// kube-apiserver requests health, discovery and OpenAPI from Penstock. Penstock asks
+		// kube-apiserver for the identity and the rights of that client.
 		{noun: "token review", plural: "token reviews", filter: is("create", "authentication.k8s.io", "tokenreviews")},
 		{noun: "access review", plural: "access reviews", filter: is("create", "authorization.k8s.io", "subjectaccessreviews")},
 	}
 }
 
-// trafficKind is a kind of requests that have a good reason.
+// trafficKind is a kind of expected requests.
 type trafficKind struct {
 	noun, plural string
 	filter       plane.Filter
 }
 
-// traffic is a number of requests, sorted.
+// traffic counts requests by kind.
 type traffic struct {
 	// counts are in the order of harmless.
 	counts []int
-	// offenders have no good reason.
+	// offenders are unexpected requests.
 	offenders plane.Requests
 }
 
@@ -55,7 +55,7 @@ func classify(requests plane.Requests) traffic {
 	return t
 }
 
-// String lists the requests, such as "4 watches renewed, 30 renewals of its lease".
+// String returns text such as "4 watches renewed, 30 renewals of its lease".
 func (t traffic) String() string {
 	var parts []string
 	for i, kind := range harmless() {

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// patience bounds every wait of the demo: what takes longer does not happen.
+	// patience limits every wait of the demo.
 	patience = 3 * time.Minute
-	// again is the wait before a broken watch is opened again.
+	// again is the pause before a broken watch is opened again.
 	again = 100 * time.Millisecond
 )
 
-// lister lists and watches one resource. Typed clients have both methods; List
-// differs in its type from client to client.
+// lister lists and watches one resource. All typed clients have both methods, but List returns a
+// different type in each.
 type lister[L runtime.Object] interface {
 	List(ctx context.Context, options metav1.ListOptions) (L, error)
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// follow shows every state of one object, or of all that a field selector picks,
-// until see returns true. While the server is away it keeps trying, as long as
-// alive returns nil. The error says what it waited for in vain.
+// follow calls see for every state of one object, or of all objects that a field selector matches,
+// until see returns true. While the server is unreachable it retries, as long as alive returns nil.
+// Its error names the claim that it waited for.
 func follow[T runtime.Object, L runtime.Object](
 	ctx context.Context, resource lister[L], selector fields.Selector, alive func() error, items func(L) []T, see func(T) bool,
 ) error {
@@ -91,7 +91,7 @@ func named(name string) fields.Selector {
 	return fields.OneTermEqualSelector(metav1.ObjectNameField, name)
 }
 
-// pointers to the items of a list.
+// pointers returns pointers to the items of a list.
 func pointers[T any](items []T) []*T {
 	out := make([]*T, len(items))
 	for i := range items {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// script is a server that plays one list and one watch after the other.
+// script is a server that returns prepared lists and watches one after the other.
 type script struct {
 	turns []turn
 	asked []string
@@ -45,7 +45,7 @@ func (s *script) Watch(_ context.Context, options metav1.ListOptions) (watch.Int
 	for _, name := range s.turns[0].watched {
 		w.Modify(configMap(name))
 	}
-	w.Stop() // as a server that goes away
+	w.Stop() // as when the server exits
 	s.turns = s.turns[1:]
 	return w, nil
 }

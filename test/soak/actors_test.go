@@ -23,20 +23,19 @@ import (
 	"github.com/penstock-project/penstock/test/framework/rule"
 )
 
-// author writes revisions. It gives up what is refused: the server may be gone,
-// somebody may have been faster.
+// author writes revisions. It does not retry a refused write: the server may be down, or another
+// writer may have been faster.
 type author struct {
 	soakPlane *soakPlane
 	revisions typed.ClusterExtensionRevisionInterface
 	histories typed.RevisionHistoryInterface
 
 	mu sync.Mutex
-	// named are all objects that any revision ever named, noted before it was
-	// written.
+	// named are all objects that any revision has named, recorded before the revision is written.
 	named map[string]bool
 }
 
-// write does things to every n-th chain until the context ends.
+// write changes every n-th chain at random until the context ends.
 func (w *soakPlane) write(ctx context.Context, random *rand.Rand, first, n int) {
 	for ctx.Err() == nil {
 		c := w.chains[first+n*random.IntN(len(w.chains)/n)]
@@ -63,7 +62,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// of are the revisions of a chain, the oldest first.
+// of returns the revisions of a chain, oldest first.
 func (a *author) of(c *chain) []olmv1alpha1.ClusterExtensionRevision {
 	list, err := a.revisions.List(context.Background(), metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel + "=" + c.name})
 	if err != nil {
@@ -90,7 +89,7 @@ func (a *author) upgrade(random *rand.Rand, c *chain) {
 	a.did("upgraded", err)
 }
 
-// last is the highest number that a chain ever had, as far as that can be read.
+// last returns the highest number that a chain ever had, if it can be read.
 func (a *author) last(c *chain) int64 {
 	history, err := a.histories.Get(context.Background(), c.name, metav1.GetOptions{})
 	if err != nil || len(history.Revisions) == 0 {
@@ -99,7 +98,7 @@ func (a *author) last(c *chain) int64 {
 	return history.Revisions[len(history.Revisions)-1].Revision
 }
 
-// set makes the newest revision that is not archived Paused, Active or Archived.
+// set sets the lifecycle state of the newest revision that is not archived.
 func (a *author) set(c *chain, state olmv1alpha1.LifecycleState) {
 	for _, revision := range slices.Backward(a.of(c)) {
 		if revision.Spec.LifecycleState == olmv1alpha1.LifecycleStateArchived || revision.DeletionTimestamp != nil {
@@ -115,10 +114,10 @@ func (a *author) set(c *chain, state olmv1alpha1.LifecycleState) {
 	}
 }
 
-// answer matches the command in status that lets deletions above the budget go on.
+// answer matches the command in status that acknowledges deletions above the budget.
 var answer = regexp.MustCompile(regexp.QuoteMeta(olmv1alpha1.AcknowledgeDeletionAnnotation) + `=(\S+)`)
 
-// acknowledge lets the deletions go on that revisions of a chain ask about.
+// acknowledge acknowledges the deletions that revisions of a chain wait for.
 func (a *author) acknowledge(c *chain) {
 	for _, revision := range a.of(c) {
 		stalled := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionStalled)
@@ -141,8 +140,7 @@ func (a *author) delete(c *chain) {
 	a.did("deleted", err)
 }
 
-// did counts, and complains about answers that are no one's fault but the
-// server's.
+// did counts an action, and reports errors that only the server can have caused.
 func (a *author) did(what string, err error) {
 	if err == nil {
 		a.soakPlane.tally.count(what)
@@ -154,7 +152,7 @@ func (a *author) did(what string, err error) {
 	}
 }
 
-// note remembers the objects of phases.
+// note records the objects of phases.
 func (a *author) note(phases []any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -193,7 +191,7 @@ func (w *soakPlane) meddle(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// some ConfigMap that the extension may have.
+// some returns the name of a ConfigMap that the extension may have.
 func (w *soakPlane) some(random *rand.Rand, c *chain) string {
 	if random.IntN(2) == 0 {
 		return c.name + "-always"
@@ -207,13 +205,13 @@ func (w *soakPlane) edit(c *chain, kind, name, what, patch string) {
 	w.meddled(what, err)
 }
 
-// removeDefinition takes a definition and all its instances away.
+// removeDefinition deletes a definition with all its instances.
 func (w *soakPlane) removeDefinition(c *chain) {
 	w.meddled("deleted a definition", w.meddler.Resource(resource("CustomResourceDefinition")).
 		Delete(context.Background(), "things."+c.group(), metav1.DeleteOptions{}))
 }
 
-// meddled counts what worked.
+// meddled counts a successful action.
 func (w *soakPlane) meddled(what string, err error) {
 	if err == nil {
 		w.tally.count(what)

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// state has the size of an idle process.
+// state is the size of an idle process.
 type state struct {
 	goroutines, heap float64
 }
 
-// rest waits a little and looks several times: the smallest numbers are those without
-// what is just going on. PROFILE names a folder for what was on the heap in the end.
+// rest measures several times and returns the minimum, to exclude running work. PROFILE names a
+// folder for the heap profile.
 func (w *soakPlane) rest(name string) state {
 	w.t.Helper()
 	const looks = 12
@@ -24,7 +24,7 @@ func (w *soakPlane) rest(name string) state {
 	var profile string
 	for range looks {
 		pause(w.t.Context(), 2*time.Second)
-		profile = w.server.Fetch(w.t, w.Config(), "/debug/pprof/heap?gc=1") // without garbage
+		profile = w.server.Fetch(w.t, w.Config(), "/debug/pprof/heap?gc=1") // after a garbage collection
 		metrics := w.server.Fetch(w.t, w.Config(), "/metrics")
 		now := state{goroutines: sample(metrics, "go_goroutines"), heap: sample(metrics, "go_memstats_heap_alloc_bytes")}
 		best.goroutines, best.heap = min(best.goroutines, now.goroutines), min(best.heap, now.heap)
@@ -38,8 +38,8 @@ func (w *soakPlane) rest(name string) state {
 	return best
 }
 
-// grown compares a process with itself after trouble. History grows by rights: a
-// chain keeps some archived revisions.
+// grown compares the sizes of a process before and after trouble. Some growth is allowed: a chain
+// keeps some archived revisions.
 func (w *soakPlane) grown(before, after state) {
 	w.t.Helper()
 	if most := before.goroutines*1.1 + 50; after.goroutines > most {
@@ -50,11 +50,11 @@ func (w *soakPlane) grown(before, after state) {
 	}
 }
 
-// sample finds a number without labels.
+// sample returns the value of a metric without labels.
 func sample(metrics, name string) float64 {
 	for line := range strings.Lines(metrics) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			// A value that does not parse is no number of ours.
+			// A value that cannot be parsed belongs to another metric.
 			number, _ := strconv.ParseFloat(strings.TrimSpace(value), 64)
 			return number
 		}

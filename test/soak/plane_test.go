@@ -25,17 +25,16 @@ import (
 )
 
 const (
-	// patience bounds how long everything may take to be as the rule says. An object that
-	// is changed back again and again waits up to two minutes between repairs.
+	// patience limits the time until all chains match the rule. The engine waits up to two minutes
+	// between repairs of an object that is changed again and again.
 	patience = 6 * time.Minute
-	// namespaces is over how many the extensions are spread.
+	// namespaces is the number of namespaces with extensions.
 	namespaces = 8
-	// definitionShare is the number of extensions for each one that has a definition and an
-	// instance of it.
+	// definitionShare is the number of extensions per extension with a definition and an instance.
 	definitionShare = 10
 )
 
-// soakPlane is a control plane with Penstock and everybody who makes trouble.
+// soakPlane is a control plane with Penstock, and all clients that disturb it.
 type soakPlane struct {
 	*cluster.Cluster
 	t        *testing.T
@@ -82,8 +81,8 @@ func newSoakPlane(t *testing.T, s settings, program *penstock.Program) *soakPlan
 	return w
 }
 
-// bystand puts objects of nobody beside those of the extensions, some with labels
-// and names much like theirs.
+// bystand creates objects that belong to no extension, some with labels and names similar to
+// theirs.
 func (w *soakPlane) bystand(namespace string) {
 	w.t.Helper()
 	for _, name := range []string{"bystander", "ext000-a", "ext001-z"} {
@@ -95,18 +94,18 @@ func (w *soakPlane) bystand(namespace string) {
 	}
 }
 
-// say tells the user who waits what happens.
+// say prints the progress.
 func (w *soakPlane) say(format string, args ...any) {
 	fmt.Printf("%5.0f s  %s\n", time.Since(w.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// restart ends the process as an administrator would, and starts it again.
+// restart stops the process gracefully and starts it again.
 func (w *soakPlane) restart() {
 	w.server.Stop(w.t)
 	w.server = w.program.Serve(w.t, w, w.dataDir)
 }
 
-// kill ends the process now and then as a lost machine would, and starts it again.
+// kill kills the process at random times, as if its machine was lost, and starts it again.
 func (w *soakPlane) kill(ctx context.Context, random *rand.Rand) {
 	for {
 		select {
@@ -125,7 +124,7 @@ func (w *soakPlane) kill(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// tally counts what was done.
+// tally counts the actions.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -154,10 +153,10 @@ type chain struct {
 	defines bool
 }
 
-// group of the extension's definition.
+// group returns the group of the extension's definition.
 func (c *chain) group() string { return c.name + ".soak.example.com" }
 
-// phases are the objects of a revision; which, and what is in them, is random.
+// phases returns random phases for a revision.
 func (c *chain) phases(random *rand.Rand) []any {
 	value := fmt.Sprint(random.IntN(1000))
 	first := []any{entry(configMap(c.namespace, c.name+"-always", value))}
@@ -209,7 +208,7 @@ func instance(group, namespace, name, value string) *unstructured.Unstructured {
 	return object(group+"/v1", "Thing", namespace, name, map[string]any{"spec": map[string]any{"value": value}})
 }
 
-// resource of a kind that extensions have, but for instances.
+// resource returns the resource of a kind that extensions have, except instances.
 func resource(kind string) schema.GroupVersionResource {
 	switch kind {
 	case "CustomResourceDefinition":

@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/rule"
 )
 
-// settle lets every chain go on that is paused or asks before it deletes, and waits
-// until all are as the rule says. It fails the test when that does not come.
+// settle activates paused chains, acknowledges deletions, and waits until all chains match the
+// rule. After a timeout it fails the test.
 func (w *soakPlane) settle() {
 	w.t.Helper()
 	w.say("settling: %s", w.tally.String())
@@ -49,8 +49,7 @@ func (w *soakPlane) rule() rule.Cluster {
 	return rule.Cluster{Revisions: w.author.revisions, Objects: w.meddler, Resources: kinds}
 }
 
-// witness asks the audit log: everything that was written for a rollout was named
-// by a revision.
+// witness checks in the audit log that a revision named every object that the engine wrote.
 func (w *soakPlane) witness() {
 	w.t.Helper()
 	writes := w.Audit().Since(0, plane.ByAgent("penstock/"), plane.Writes(), func(r plane.Request) bool {

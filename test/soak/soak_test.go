@@ -47,7 +47,7 @@ func readSettings(t *testing.T, usual time.Duration) settings {
 }
 
 // TestSoak runs all disturbances: first with kills, and then, for the last third of the time, twice
-// without, so that growth of a single process shows.
+// without kills, to measure the growth of a single process.
 func TestSoak(t *testing.T) {
 	if os.Getenv("SOAK") == "" || os.Getenv("FAULTS") != "" {
 		t.Skip("it takes minutes: run it by `make test-slice N=soak`")
@@ -66,7 +66,8 @@ func TestSoak(t *testing.T) {
 	w.trouble(s.duration*2/3, true)
 	w.settle()
 
-	// One process, twice the same: caches of what was have their size by then.
+	// The same process runs the same twice, so that its caches have their final size before the
+	// comparison.
 	w.restart()
 	w.say("trouble, without kills")
 	w.trouble(s.duration/6, false)
@@ -86,7 +87,7 @@ func TestSoak(t *testing.T) {
 	w.say("done: %s", w.tally.String())
 }
 
-// trouble lets everybody loose for some time.
+// trouble runs all disturbances for some time.
 func (w *soakPlane) trouble(duration time.Duration, kills bool) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), duration)
@@ -105,7 +106,7 @@ func (w *soakPlane) trouble(duration time.Duration, kills bool) {
 	running.Wait()
 }
 
-// random numbers for a part, from the seed.
+// random returns a random source for a part of the test, derived from the seed.
 func (w *soakPlane) random(part, name string) *rand.Rand {
 	sum := w.settings.seed
 	for _, b := range []byte(part + "/" + name) {

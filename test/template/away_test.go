@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Away: while the API of the named object does not answer, the image and the conditions stay, and
-// all goes on when it answers again.
+// away: while the API of the named object does not answer, the image and the conditions stay.
+// Updates continue when it answers again.
 func away(w shared) {
 	alice := w.person("alice", w.maySee("one"))
 	w.define("one")
@@ -16,7 +16,7 @@ func away(w shared) {
 	w.apply(alice, w.source("catalog", "quay.io/c:"+w.variable("one")))
 	before := w.await("catalog", "it is resolved", resolvedTo("quay.io/c:v1"))
 	service := "v1." + w.group()
-	// Nobody makes it a local one again without this label.
+	// Without this label, kube-apiserver does not make the APIService local again.
 	w.MustKubectl("patch", "apiservice", service, "--type=merge", "-p",
 		`{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":null}},"spec":{"service":{"namespace":"default","name":"away"},"insecureSkipTLSVerify":true}}`)
 	w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "apiservice", service) })

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// scenarios are all that share the control plane.
+// scenarios returns all scenarios, which share the control plane.
 func scenarios() map[string]func(shared) {
 	all := map[string]func(shared){
 		"Design": design, "Changes": changes, "Conditions": conditionsOfOthers, "Removed": removed, "Kinds": kinds, "Sources": sourcesWithoutImage,
@@ -29,7 +29,7 @@ func scenarios() map[string]func(shared) {
 	return all
 }
 
-// minor is the minor version of the cluster.
+// minor returns the minor version of the cluster.
 func (w shared) minor() string {
 	w.t.Helper()
 	var said struct {
@@ -39,7 +39,7 @@ func (w shared) minor() string {
 	return strings.Split(said.ServerVersion.GitVersion, ".")[1]
 }
 
-// Design: the examples of the design document.
+// design tests the examples of the design document.
 func design(w shared) {
 	alice := w.person("alice", w.maySee("MySample", "mysample"))
 	w.define("mysample")
@@ -57,7 +57,7 @@ func design(w shared) {
 	w.await("failing", "its variable has no value", unresolved("quay.io/old:v1", "quay.io/x{kube_minor_version}/catalog:"+missing, missing))
 }
 
-// Changes: a value that changes, goes and comes, and an image that somebody edits.
+// changes: a value changes, is removed and comes back, and a user edits the image.
 func changes(w shared) {
 	alice := w.person("alice", w.maySee("one"))
 	w.define("one")
@@ -82,13 +82,14 @@ func changes(w shared) {
 	w.sample("one", "a/b")
 	w.sample("one", "v5")
 	w.await("catalog", "the object was created again", resolvedTo("quay.io/c:v5"))
-	// The same template in a catalog that is created again.
+	// The catalog is created again with the same template.
 	alice.MustKubectl("-n", w.name, "delete", "catalogsource", "catalog")
 	w.apply(alice, w.source("catalog", template))
 	w.await("catalog", "it had no image", resolvedTo("quay.io/c:v5"))
 }
 
-// Conditions: those of others keep their content and order, ours come last.
+// conditionsOfOthers: conditions of other writers keep their content and order; Penstock's
+// conditions come last.
 func conditionsOfOthers(w shared) {
 	alice := w.person("alice", "")
 	w.apply(alice, w.source("catalog", ""))
@@ -110,7 +111,7 @@ func conditionsOfOthers(w shared) {
 	}
 }
 
-// Removed: without the annotation both conditions go, and the image stays.
+// removed: without the annotation both conditions are removed, and the image stays.
 func removed(w shared) {
 	alice := w.person("alice", "")
 	for name, change := range map[string][]string{"removed": {annotated.OLMAnnotation + "-"}, "emptied": {annotated.OLMAnnotation + "="}} {
@@ -125,7 +126,8 @@ func removed(w shared) {
 	}
 }
 
-// Kinds: one that comes, goes, and comes again; objects in no namespace, and of the core group.
+// kinds: a kind is created, deleted and created again. Templates can name cluster-scoped objects
+// and objects of the core group.
 func kinds(w shared) {
 	alice := w.person("alice", w.maySee("one")+"- {apiGroups: [\"\"], resources: [configmaps], verbs: [get]}\n")
 	template := "quay.io/c:" + w.variable("one")
@@ -160,7 +162,7 @@ subjects: [{kind: ServiceAccount, namespace: penstock-system, name: penstock-tem
 	w.await("cluster", "it follows an object in no namespace", resolvedTo("quay.io/c:"+w.name))
 }
 
-// Sources: a source without an image gets none; odd fields of others break nothing.
+// sourcesWithoutImage: a source without an image gets none, and unusual fields cause no error.
 func sourcesWithoutImage(w shared) {
 	alice := w.person("alice", "")
 	w.apply(alice, w.source("internal", "quay.io/c:v{kube_major_version}", "sourceType: configmap", "configMap: a"))
@@ -176,8 +178,8 @@ func sourcesWithoutImage(w shared) {
 	}
 }
 
-// Takeover: an image that a GitOps tool applies by force is put right again, and managedFields says
-// which field is to be ignored.
+// takeover: an image that a GitOps tool applies by force is set again, and managedFields shows
+// which field the tool should ignore.
 func takeover(w shared) {
 	alice := w.person("alice", "")
 	manifest := w.source("catalog", "quay.io/c:v{kube_major_version}", "image: 'quay.io/c:v0'")
@@ -196,7 +198,7 @@ func takeover(w shared) {
 	}
 }
 
-// byOLM writes as OLM's own controller does.
+// byOLM writes a condition as OLM's own controller does.
 func (w shared) byOLM(name string, conditionMessage string) {
 	w.t.Helper()
 	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"TemplatesHaveResolved","status":"False","reason":"UnableToResolve","message":%q,"lastTransitionTime":"2021-07-19T23:00:00Z"}]}}`, conditionMessage)
@@ -206,7 +208,8 @@ func (w shared) byOLM(name string, conditionMessage string) {
 	}
 }
 
-// Olm: where OLM's own controller is seen, its annotation is left to it, and ours is followed.
+// leftToOLM: if OLM's own controller is active, Penstock leaves OLM's annotation to it, and follows
+// only its own annotation.
 func leftToOLM(w shared) {
 	alice := w.person("alice", "")
 	w.apply(alice, w.source("catalog", "", "image: 'quay.io/c:v0'"))
@@ -223,7 +226,7 @@ func leftToOLM(w shared) {
 	})
 }
 
-// Own: our annotation alone.
+// own tests Penstock's annotation alone.
 func own(w shared) {
 	alice := w.person("alice", "")
 	w.apply(alice, w.annotatedSource("catalog", map[string]string{annotated.OwnAnnotation: "quay.io/c:v{kube_minor_version}"}))
@@ -232,7 +235,7 @@ func own(w shared) {
 	})
 }
 
-// ClusterCatalog: the catalogs of OLM v1 follow templates the same way.
+// clusterCatalog: the catalogs of OLM v1 follow templates in the same way.
 func clusterCatalog(w shared) {
 	kind := annotated.ClusterCatalogs()
 	w.MustKubectlInput(fmt.Sprintf(`{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {name: %s, annotations: {olm.catalogImageTemplate: "127.0.0.1:1/c:v{kube_minor_version}"}}, spec: {availabilityMode: Unavailable, source: {type: Image, image: {ref: "127.0.0.1:1/c:v0"}}}}`, w.name), "apply", "-f", "-")
@@ -245,7 +248,7 @@ func clusterCatalog(w shared) {
 	w.MustKubectl("delete", "clustercatalog", w.name)
 }
 
-// Many: a change of one object reaches all catalogs that name it, by one watch.
+// many: a change of one object updates all catalogs that name it, with one watch.
 func many(w shared) {
 	count := 40
 	if isFull() {
@@ -270,8 +273,8 @@ func many(w shared) {
 	w.t.Logf("%d catalogs followed one object within %s", count, time.Since(began).Round(time.Millisecond))
 }
 
-// Quiet: one change of an object is one write of the image and one of the status, and what nobody
-// names any more is not watched.
+// quiet: one change of an object leads to one write of the image and one of the status. An object
+// that no template names any more is not watched.
 func quiet(w shared) {
 	alice := w.person("alice", w.maySee("one"))
 	w.define("one")
@@ -279,7 +282,7 @@ func quiet(w shared) {
 	w.apply(alice, w.source("catalog", "quay.io/c:"+w.variable("one")))
 	w.await("catalog", "it is resolved", resolvedTo("quay.io/c:v1"))
 	mark := w.Audit().Mark()
-	// Metadata of the catalog, and a change of the object that is none of the field.
+	// Changes of the catalog's metadata, and of another field of the object, cause no write.
 	alice.MustKubectl("-n", w.name, "label", "catalogsource", "catalog", "a=b")
 	w.MustKubectl("-n", w.name, "label", "samples."+w.group(), "one", "a=b")
 	w.sample("one", "v2")

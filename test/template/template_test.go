@@ -1,7 +1,7 @@
 //go:build integration
 
 // Package template_test tests images of catalogs with templates, on a real control plane with the
-// real program. All scenarios share both; each has a namespace and kinds of its own:
+// real program. All scenarios share both; each has its own namespace and kinds:
 //
 //	go test ./test/template -run 'TestTemplates/Design'
 package template_test
@@ -28,13 +28,13 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// shared is the control plane with Penstock on it, as a scenario sees it.
+// shared is the control plane with Penstock, for one scenario.
 type shared struct {
 	*cluster.Cluster
 	t      *testing.T
 	host   dynamic.Interface
 	server *penstock.Server
-	// name is that of the namespace of a scenario, and begins the groups of its kinds.
+	// name is the scenario's namespace, and the prefix of its kinds' groups.
 	name string
 }
 
@@ -73,13 +73,13 @@ func start(t *testing.T) shared {
 	return w
 }
 
-// awaitStamps returns when kube-apiserver asks about templates.
+// awaitStamps waits until kube-apiserver calls the webhook for templates.
 func (w shared) awaitStamps() {
 	w.t.Helper()
 	client.New(w.t, w.Config(), "default").Stamped(`{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource", "metadata": {"name": "probe", "annotations": {"olm.catalogImageTemplate": "x"}}, "spec": {"sourceType": "grpc"}}`)
 }
 
-// in returns the cluster for a scenario, with a namespace of its name.
+// in returns the cluster for a scenario, and creates the scenario's namespace.
 func (w shared) in(t *testing.T, name string) shared {
 	t.Helper()
 	w.Cluster, w.t, w.name = w.Cluster.In(t), t, name
@@ -87,11 +87,10 @@ func (w shared) in(t *testing.T, name string) shared {
 	return w
 }
 
-// group is the group of the kinds of a scenario.
+// group returns the group of the scenario's kinds.
 func (w shared) group() string { return w.name + ".example.com" }
 
-// define installs kind Sample, and grants Penstock to read samples of some names; none grants
-// nothing.
+// define installs kind Sample, and allows Penstock to read the samples with these names.
 func (w shared) define(granted ...string) {
 	w.t.Helper()
 	w.MustKubectlInput(fmt.Sprintf(`
@@ -111,14 +110,14 @@ spec:
 	}
 }
 
-// grantReader lets Penstock read samples.
+// grantReader allows Penstock to read samples.
 func (w shared) grantReader(names ...string) {
 	w.t.Helper()
 	w.grant("templates", "{kind: ServiceAccount, namespace: penstock-system, name: penstock-templates}",
 		fmt.Sprintf("- {apiGroups: [%s], resources: [samples], resourceNames: [%s], verbs: [get, list, watch]}", w.group(), strings.Join(names, ", ")))
 }
 
-// grant gives a subject rights in the namespace of the scenario.
+// grant gives a subject rights in the scenario's namespace.
 func (w shared) grant(name, subject, rules string) {
 	w.t.Helper()
 	if rules == "" {
@@ -142,8 +141,8 @@ subjects: [%[4]s]
 // mayWrite are the rights to write CatalogSources.
 const mayWrite = "- {apiGroups: [operators.coreos.com], resources: [catalogsources], verbs: [create, get, patch, update, delete]}\n"
 
-// person may write CatalogSources of the scenario, and what rules say besides. They are given
-// back when the cluster knows it.
+// person returns a user who may write the scenario's CatalogSources, and has the rights in rules.
+// It waits until the rights are effective.
 func (w shared) person(name, rules string) *cluster.Access {
 	w.t.Helper()
 	user := name + "-" + w.name
@@ -155,7 +154,7 @@ func (w shared) person(name, rules string) *cluster.Access {
 	return access
 }
 
-// maySee are the rights to read samples.
+// maySee returns the rights to read samples.
 func (w shared) maySee(names ...string) string {
 	return fmt.Sprintf("- {apiGroups: [%s], resources: [samples], resourceNames: [%s], verbs: [get]}\n", w.group(), strings.Join(names, ", "))
 }
@@ -166,12 +165,12 @@ func (w shared) sample(name, bar string) {
 	w.MustKubectlInput(fmt.Sprintf("{apiVersion: %s/v1, kind: Sample, metadata: {name: %s, namespace: %s}, spec: {foo: {bar: %s}}}", w.group(), name, w.name, bar), "apply", "-f", "-")
 }
 
-// variable is that of the field spec.foo.bar of a Sample.
+// variable returns the template variable for the field spec.foo.bar of a Sample.
 func (w shared) variable(name string) string {
 	return fmt.Sprintf("{group:%s,version:v1,kind:Sample,name:%s,namespace:%s,jsonpath:{.spec.foo.bar}}", w.group(), name, w.name)
 }
 
-// source is the manifest of a CatalogSource with a template; more is what spec has besides.
+// source returns the manifest of a CatalogSource with a template; more are further fields of spec.
 func (w shared) source(name, template string, more ...string) string {
 	annotations := map[string]string{}
 	if template != "" {
@@ -192,13 +191,13 @@ func (w shared) annotatedSource(name string, annotations map[string]string, more
 	return fmt.Sprintf("{apiVersion: operators.coreos.com/v1alpha1, kind: CatalogSource, metadata: {name: %s, namespace: %s, annotations: %s}, spec: {%s}}", name, w.name, quoted, strings.Join(spec, ", "))
 }
 
-// apply writes a manifest as somebody.
+// apply applies a manifest as a user.
 func (w shared) apply(as *cluster.Access, manifest string) {
 	w.t.Helper()
 	as.MustKubectlInput(manifest, "apply", "--server-side", "--force-conflicts", "-f", "-")
 }
 
-// await returns a CatalogSource when it is as it should be.
+// await waits until is returns true for a CatalogSource, and returns it.
 func (w shared) await(name, what string, is func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	w.t.Helper()
 	return w.awaitObject(annotated.CatalogSources().Resource, w.name, name, what, is)
@@ -211,12 +210,12 @@ func (w shared) awaitObject(resource schema.GroupVersionResource, namespace, nam
 	})
 }
 
-// image is spec.image.
+// image returns spec.image.
 func image(object *unstructured.Unstructured) string {
 	return annotated.CatalogSources().Image(object)
 }
 
-// conditions are those of a status.
+// conditions returns the conditions in the status.
 func conditions(object *unstructured.Unstructured) []metav1.Condition {
 	var status struct {
 		Conditions []metav1.Condition `json:"conditions"`
@@ -228,7 +227,7 @@ func conditions(object *unstructured.Unstructured) []metav1.Condition {
 	return status.Conditions
 }
 
-// says is "status reason: message" of a condition, "" when there is none.
+// says returns "status reason: message" of a condition; "" if it does not exist.
 func says(object *unstructured.Unstructured, conditionType string) string {
 	found := meta.FindStatusCondition(conditions(object), conditionType)
 	if found == nil {
@@ -243,7 +242,7 @@ const (
 	succeeded    = "True AllTemplatesResolved: catalog image reference was successfully resolved"
 )
 
-// resolvedTo reports whether a CatalogSource has an image, and both conditions agree.
+// resolvedTo reports whether a CatalogSource has an image, and both conditions match it.
 func resolvedTo(want string) func(*unstructured.Unstructured) bool {
 	return func(object *unstructured.Unstructured) bool {
 		return image(object) == want && says(object, resolvedType) == succeeded && says(object, imageType) == "True AllTemplatesResolved: "+want
@@ -260,7 +259,7 @@ func unresolved(kept, template string, variables ...string) func(*unstructured.U
 	}
 }
 
-// live is a CatalogSource as it is stored.
+// live returns the stored CatalogSource.
 func (w shared) live(name string) *unstructured.Unstructured {
 	w.t.Helper()
 	found, err := w.host.Resource(annotated.CatalogSources().Resource).Namespace(w.name).Get(w.t.Context(), name, metav1.GetOptions{})
@@ -270,7 +269,7 @@ func (w shared) live(name string) *unstructured.Unstructured {
 	return found
 }
 
-// eventually waits for what cannot be watched.
+// eventually polls a check that cannot be watched.
 func (w shared) eventually(what string, is func() bool) {
 	w.t.Helper()
 	err := poll.Until(w.t.Context(), func(context.Context) bool { return is() })

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// threats are rows of docs/reference/threat-model.md: what somebody tries by way of a template.
+// threats returns the rows of docs/reference/threat-model.md that are attacks with a template.
 func threats() map[string]func(shared) {
 	return map[string]func(shared){
 		"Secret": secretsNever, "NoRight": noRight, "Withdrawn": withdrawn, "Alike": alike, "Stamp": stampStays, "Hostile": hostileValue,
@@ -22,7 +22,7 @@ func threats() map[string]func(shared) {
 	}
 }
 
-// refused fails unless a write is refused for a reason.
+// refused fails unless a write is refused with this reason.
 func (w shared) refused(out fmt.Stringer, failed bool, want string) {
 	w.t.Helper()
 	if !failed || !strings.Contains(out.String(), want) {
@@ -30,14 +30,15 @@ func (w shared) refused(out fmt.Stringer, failed bool, want string) {
 	}
 }
 
-// Secret: nobody has a Secret read, whatever they may do.
+// secretsNever: a template never reads a Secret, whatever the user's rights.
 func secretsNever(w shared) {
 	w.MustKubectl("-n", w.name, "create", "secret", "generic", "creds", "--from-literal=tag=v1")
 	out := w.KubectlInput(w.source("catalog", "quay.io/c:{group:,version:v1,kind:Secret,name:creds,namespace:"+w.name+",jsonpath:{.data.tag}}"), "apply", "-f", "-")
 	w.refused(out, out.ExitCode != 0, "templates never read Secrets")
 }
 
-// NoRight: a user who writes a template may get the object, also when they change somebody else's.
+// noRight: a user who writes a template must have the right to get the object, also when the user
+// changes another user's template.
 func noRight(w shared) {
 	w.define("one")
 	w.sample("one", "v1")
@@ -51,16 +52,16 @@ func noRight(w shared) {
 	w.refused(out, out.ExitCode != 0, "mallory-noright cannot get")
 	out = mallory.Kubectl("-n", w.name, "annotate", "--overwrite", "catalogsource", "catalog", extension.AuthorAnnotation+"="+author.Renew)
 	w.refused(out, out.ExitCode != 0, "mallory-noright cannot get")
-	// The stamp of alice's catalog, on one of mallory's.
+	// The stamp of alice's catalog is copied to a catalog of mallory.
 	stamp := w.live("catalog").GetAnnotations()[extension.AuthorAnnotation]
 	out = mallory.KubectlInput(w.annotatedSource("copy", map[string]string{annotated.OLMAnnotation: template, extension.AuthorAnnotation: stamp}), "apply", "--server-side", "-f", "-")
 	w.refused(out, out.ExitCode != 0, "mallory-noright cannot get")
-	// By another name of a namespace, or of the object.
+	// Another namespace and object do not help.
 	out = mallory.KubectlInput(w.source("catalog-2", "quay.io/c:{group:,version:v1,kind:ConfigMap,name:kube-root-ca.crt,namespace:kube-system,jsonpath:{.data.x}}"), "apply", "-f", "-")
 	w.refused(out, out.ExitCode != 0, "mallory-noright cannot get configmaps kube-system/kube-root-ca.crt")
 }
 
-// Withdrawn: the right of the author is asked for at each resolution.
+// withdrawn: the author's right is checked at each resolution.
 func withdrawn(w shared) {
 	w.define("one", "two")
 	w.sample("one", "v1")
@@ -76,8 +77,8 @@ func withdrawn(w shared) {
 	w.await("catalog", "alice cannot any more", unresolved("quay.io/c:v1", template, w.variable("one")))
 }
 
-// Revision: Penstock writes what is in a revision for somebody else, and may read more than they
-// may. So it is nobody's author: a person signs the template.
+// byRevision: Penstock writes the content of a revision for its user, and may read more than that
+// user. So Penstock does not become the author; a user must sign the template.
 func byRevision(w shared) {
 	w.define("one")
 	w.sample("one", "v1")
@@ -103,8 +104,8 @@ func byRevision(w shared) {
 	w.await("catalog", "it is followed", resolvedTo("quay.io/c:v2"))
 }
 
-// Alike: an object that cannot be read, is not there, or has nothing in the field looks the
-// same; what Penstock may read, an administrator grants.
+// alike: an object that is unreadable, absent, or has an empty field gives the same status. An
+// administrator grants which objects Penstock may read.
 func alike(w shared) {
 	w.define("missing", "empty")
 	w.sample("forbidden", "s3cr3t")
@@ -128,8 +129,8 @@ func alike(w shared) {
 	w.await("forbidden", "an administrator granted it", resolvedTo("quay.io/c:s3cr3t"))
 }
 
-// Stamp: our own writes of the image, and those of others to the rest of the spec, leave the
-// author.
+// stampStays: Penstock's writes of the image, and other users' writes to the rest of the spec, keep
+// the author.
 func stampStays(w shared) {
 	w.define("one")
 	w.sample("one", "v1")
@@ -147,7 +148,7 @@ func stampStays(w shared) {
 	}
 }
 
-// Hostile: a value that is more than a part of a reference is none, and nobody is shown it.
+// hostileValue: a value that is not a valid part of a reference does not count, and is never shown.
 func hostileValue(w shared) {
 	const value = "s3cr3t-v1@sha256:0123"
 	w.define("one")

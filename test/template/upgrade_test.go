@@ -17,9 +17,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// TestUpgrade restarts kube-apiserver in one version after the other: the image is updated, and the
-// condition keeps its time. It is the first story of the design, as far as its catalog is
-// concerned. It needs the tools of the slice v1.35.
+// TestUpgrade restarts kube-apiserver in several versions, one after the other. The image is
+// updated, and the condition keeps its time. It is the first story of the design, for the catalog
+// only. It needs the tools of the slice v1.35.
 func TestUpgrade(t *testing.T) {
 	if !isFull() {
 		t.Skip("FULL=1 restarts kube-apiserver of 1.34 as 1.35 and 1.36, some minutes")
@@ -58,7 +58,7 @@ func TestUpgrade(t *testing.T) {
 		if err := w.Plane().Upgrade(t.Context(), tools[minor]); err != nil {
 			t.Fatal(err)
 		}
-		// The version is asked for once a minute, and may find nobody the first time.
+		// The version is requested once a minute, and the first request may fail.
 		w.eventually("kube-apiserver has answered", func() bool { return w.Kubectl("get", "--raw", "/readyz").ExitCode == 0 })
 		w.eventually("the image follows 1."+minor, func() bool {
 			found, err := w.host.Resource(annotated.CatalogSources().Resource).Namespace(w.name).Get(t.Context(), "catalog", metav1.GetOptions{})
