@@ -47,7 +47,7 @@ const (
 // requests share it.
 type Budget struct {
 	memory *fairshare.Pool
-	// places is the pool of places for bodies that are being received; nil means no limit.
+	// places bounds the bodies that are being received; nil means no limit.
 	places *fairshare.Pool
 	// free is the length, in bytes, up to which a body needs no share of the budget.
 	free int64

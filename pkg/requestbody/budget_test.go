@@ -37,8 +37,8 @@ func TestBudget(t *testing.T) {
 	set(budget.Share("carol"), 1000*kib, nil)
 }
 
-// TestReadCountsWhatCame: only the received bytes of a body count, whatever length the client
-// announced. A body is refused only when the budget is used up.
+// TestReadCountsWhatCame: only the received bytes of a body count, not the announced length. A body
+// is refused only when the budget is used up.
 func TestReadCountsWhatCame(t *testing.T) {
 	const size = 64 << 20
 	budget := NewBudget(DefaultBudget)

@@ -130,7 +130,6 @@ func tooSlow(wait time.Duration) error {
 	return late(fmt.Sprintf("nothing of the body arrived for %s, and other requests are waiting: send it again", wait))
 }
 
-// late returns a 408.
 func late(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusRequestTimeout, Reason: metav1.StatusReasonTimeout, Message: message,

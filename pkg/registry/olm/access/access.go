@@ -36,8 +36,7 @@ func secrets() schema.GroupVersionResource {
 type Caller struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	secrets    map[string]bool
-	// known holds the answers of MayKnowSecret.
-	known map[authz.Right]bool
+	known      map[authz.Right]bool
 	// names counts the reviews of single Secrets.
 	names     int
 	exhausted bool

@@ -23,7 +23,6 @@ type admitter struct {
 	interfaces admission.ObjectInterfaces
 }
 
-// newAdmitter returns an admitter with the server's admission; nil admits all.
 func newAdmitter(admit admission.Interface, scheme *runtime.Scheme) admitter {
 	return admitter{admission: admit, interfaces: admission.NewObjectInterfacesFromScheme(scheme)}
 }

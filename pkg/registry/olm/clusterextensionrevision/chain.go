@@ -60,7 +60,6 @@ func (f facts) onto(entry *olm.RevisionObject) {
 	entry.Size, entry.CreateOnly, entry.InstallLevel = f.size, f.mark.CreateOnly, int32(f.mark.Level)
 }
 
-// shown returns the facts that an entry shows.
 func shown(entry *olm.RevisionObject) facts {
 	return facts{size: entry.Size, mark: release.Mark{CreateOnly: entry.CreateOnly, Level: int(entry.InstallLevel)}}
 }
@@ -92,7 +91,6 @@ func factsIn(revisions []olm.ClusterExtensionRevision) map[entryKey]facts {
 	return found
 }
 
-// eachObject calls f for every entry of a revision, in rollout order.
 func eachObject(revision *olm.ClusterExtensionRevision, f func(phase, index int, entry *olm.RevisionObject)) {
 	for p := range revision.Spec.Phases {
 		objects := revision.Spec.Phases[p].List()

@@ -33,7 +33,6 @@ type contents struct {
 	bodies   Bodies
 }
 
-// ref returns the entry as a reference of the store.
 func (k entryKey) ref() manifest.Ref {
 	return references.To(v1alpha1.RevisionObject{APIVersion: k.apiVersion, Kind: k.kind, Namespace: k.namespace, Name: k.name, Digest: k.digest})
 }

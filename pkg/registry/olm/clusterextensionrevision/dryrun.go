@@ -35,7 +35,7 @@ type Inventories interface {
 	Load(ctx context.Context, name string) (chain.Inventory, int64, error)
 }
 
-// foretell adds warnings about the objects that a deletion would delete to a dry-run. A user who
+// foretell adds warnings to a dry-run about the objects that the deletion would delete. A user who
 // may delete but not get a revision learns the numbers of objects by kind, but no names. If
 // something cannot be determined, a warning reports it, and the dry-run continues.
 func (r *REST) foretell(ctx context.Context, name string, orphans bool) {
@@ -48,7 +48,6 @@ func (r *REST) foretell(ctx context.Context, name string, orphans bool) {
 	}
 }
 
-// forecast returns the warnings of foretell.
 func (r *REST) forecast(ctx context.Context, name string, orphans bool) ([]string, error) {
 	extension, _, ok := olm.ChainOf(name)
 	if !ok {
@@ -77,7 +76,6 @@ func (r *REST) forecast(ctx context.Context, name string, orphans bool) ([]strin
 	return inWords(rev.TeardownOf(&all[i], orphans, all, rev.Inventory(inventory)), named), nil
 }
 
-// mayGet reports whether the caller may get a revision.
 func (r *REST) mayGet(ctx context.Context, name string) (bool, error) {
 	who, ok := genericrequest.UserFrom(ctx)
 	if !ok || r.authorizer == nil {

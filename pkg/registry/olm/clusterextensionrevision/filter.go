@@ -86,7 +86,6 @@ func streams(req *http.Request) bool {
 	return ok && info.IsResourceRequest && info.APIGroup == v1alpha1.GroupName && info.Resource == "revisionhistories" && info.Subresource == "import"
 }
 
-// writesRevision reports whether the body of a request is a revision.
 func writesRevision(info *request.RequestInfo) bool {
 	if !info.IsResourceRequest || info.APIGroup != v1alpha1.GroupName || info.Resource != resource {
 		return false

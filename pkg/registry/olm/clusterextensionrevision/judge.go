@@ -56,8 +56,8 @@ func (r *REST) judge(ctx context.Context, name string) error {
 }
 
 // judgeCreate works like judge, for a create. Its precondition is the version before the strategy
-// read the chain's revisions. If the chain has changed since, the data taken from it may be wrong,
-// and the write fails.
+// read the chain's revisions. If the chain has changed since, data taken from it may be wrong, and
+// the write fails.
 func (r *REST) judgeCreate(ctx context.Context, name string) error {
 	precondition, held := chainversion.From(ctx), stagedFrom(ctx)
 	chain, _, ok := olm.ChainOf(name)

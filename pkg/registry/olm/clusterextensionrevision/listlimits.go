@@ -56,7 +56,6 @@ func bringsLists(info *request.RequestInfo) bool {
 		(info.Verb == "create" || info.Verb == "update" || info.Verb == "patch")
 }
 
-// checkAmounts returns the error for a body with too many elements.
 func checkAmounts(info *request.RequestInfo, body any) error {
 	return refuseAmounts(info, nameIn(info, body), func(errs *field.ErrorList) {
 		for _, a := range amounts() {
@@ -93,7 +92,6 @@ func refuseAmounts(info *request.RequestInfo, name string, check func(*field.Err
 	return apierrors.NewInvalid(kindOf(info), name, errs)
 }
 
-// kindOf returns the kind of a request for use in an error.
 func kindOf(info *request.RequestInfo) schema.GroupKind {
 	switch {
 	case info.APIGroup == olm.GroupName && info.Resource == resource:
@@ -172,7 +170,7 @@ func (a amount) added(operation map[string]any) (int, *field.Error) {
 	}
 }
 
-// namesOf returns the field names in a JSON pointer, without list indices, and reports whether the
+// namesOf returns the field names in a JSON pointer, without list indices. element is true if the
 // pointer ends at an index. The libraries that apply patches ignore the part before the first
 // slash.
 func namesOf(pointer any) (names []string, element bool) {

@@ -79,7 +79,6 @@ func (r *ManifestsREST) Get(ctx context.Context, name string, options runtime.Ob
 	return list, nil
 }
 
-// selectEntries returns the entries that the options select.
 func selectEntries(revision *olm.ClusterExtensionRevision, query *v1alpha1.RevisionManifestsOptions) []entryKey {
 	selection := olm.SelectObjects(query.ObjectKind, query.ObjectNamespace, query.ObjectName)
 	var selected []entryKey

@@ -86,7 +86,8 @@ func (r *REST) take(ctx context.Context, revision *olm.ClusterExtensionRevision,
 	return nil
 }
 
-// refused converts the error for a number that cannot be taken. It returns other errors unchanged.
+// refused converts the error about a number that cannot be taken. It returns other errors
+// unchanged.
 func (r *REST) refused(ctx context.Context, name string, err error) error {
 	revision := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	var used *chain.NumberUsedError
@@ -144,7 +145,6 @@ func (r *REST) by(ctx context.Context, name string) string {
 	return ", " + createdBy(stored)
 }
 
-// createdBy describes the creator of a revision and the time.
 func createdBy(stored *olm.ClusterExtensionRevision) string {
 	return fmt.Sprintf("%s created it at %s", stored.Status.RequestedBy.Username, stored.CreationTimestamp.UTC().Format(time.RFC3339))
 }

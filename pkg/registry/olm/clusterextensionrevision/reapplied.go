@@ -26,8 +26,8 @@ import (
 //   - Paused: a user resumes the revision by hand, and the file pauses it again. The user who
 //     applies the file gets a warning.
 
-// keepArchived keeps an archived revision archived if a newer revision exists, whatever state the
-// update sets. An update without other changes then changes nothing.
+// keepArchived keeps an archived revision archived if a newer revision exists, even if the update
+// sets another state. An update without other changes then changes nothing.
 func (s *strategy) keepArchived(ctx context.Context, revision, stored *olm.ClusterExtensionRevision, held *staged) {
 	if stored.Spec.LifecycleState != olm.LifecycleStateArchived || revision.Spec.LifecycleState == olm.LifecycleStateArchived {
 		return

@@ -36,7 +36,6 @@ func quietly(validate rest.ValidateObjectFunc, redactor *redact.Redactor) rest.V
 	}
 }
 
-// hiddenOf returns the hidden values of a revision's inline manifests.
 func hiddenOf(revision *olm.ClusterExtensionRevision, redactor *redact.Redactor) *redact.Values {
 	values := redactor.Values(schema.GroupKind{})
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {

@@ -45,7 +45,6 @@ type Shares struct {
 	refusals map[string]int
 }
 
-// stored is the size of a revision in the store.
 type stored struct {
 	root         string
 	pack, record int64
@@ -183,7 +182,7 @@ func (r *REST) withinShare(ctx context.Context, revision *olm.ClusterExtensionRe
 }
 
 // exceeded returns the error for a create that exceeds a share. It omits the size of the create,
-// which could reveal the size of a Secret that the caller did not send.
+// which could reveal the size of a borrowed Secret.
 func exceeded(name, whose, holder string, used, free int64) error {
 	size := func(bytes int64) string {
 		return quantity.NewQuantity(max(0, bytes)>>20<<20, quantity.BinarySI).String()

@@ -130,7 +130,6 @@ func (s *staged) find(key entryKey) (manifest.Object, bool) {
 	return object, ok && keyOfManifest(object) == key
 }
 
-// bytes returns the memory of the manifests.
 func (s *staged) bytes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -141,8 +141,8 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 	if chain, _, ok := olm.ChainOf(revision.Name); ok {
 		setChainLabel(revision, chain)
 	}
-	// Once the revision is being deleted, a user may remove the finalizer by hand, as everywhere in
-	// Kubernetes; see WarningsOnUpdate.
+	// While the revision is being deleted, a user may remove the finalizer by hand, as everywhere
+	// in Kubernetes; see WarningsOnUpdate.
 	if stored.DeletionTimestamp == nil {
 		addTeardownFinalizer(revision)
 	}
@@ -258,7 +258,6 @@ func (*strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) 
 	return append(warnings, "metadata.finalizers: without "+v1alpha1.TeardownFinalizer+" Penstock does not delete the objects of this revision")
 }
 
-// requesterFrom returns the authenticated user of the request.
 func requesterFrom(ctx context.Context) *olm.Requester {
 	info, ok := request.UserFrom(ctx)
 	if !ok {
@@ -306,8 +305,8 @@ func notHeld(revision *olm.ClusterExtensionRevision, held *staged) []entryKey {
 	return missing
 }
 
-// setFacts sets the facts of every entry, whatever the client sent. It takes them from the
-// manifests of this request, or from revisions with the same manifest. An unknown manifest has
+// setFacts sets the facts of every entry, independent of the client's values. It takes them from
+// the manifests of this request, or from revisions with the same manifest. An unknown manifest has
 // none. With keep, stored facts stay: a revision keeps its meaning even if a later release derives
 // more facts from the same manifest.
 func setFacts(revision *olm.ClusterExtensionRevision, held *staged, known map[entryKey]facts, keep bool) {
@@ -331,7 +330,6 @@ func selectableFields(revision *olm.ClusterExtensionRevision) fields.Set {
 	}, &revision.ObjectMeta, false)
 }
 
-// getAttrs returns labels and selectable fields of a revision.
 func getAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
 	revision, ok := obj.(*olm.ClusterExtensionRevision)
 	if !ok {

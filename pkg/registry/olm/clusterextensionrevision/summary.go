@@ -24,7 +24,6 @@ const (
 	summaryObjects = 5
 )
 
-// summarize sets the annotation from status.
 func summarize(revision *olm.ClusterExtensionRevision) {
 	decisive := decisiveCondition(revision.Status.Conditions)
 	line := decisive.Reason
@@ -41,7 +40,6 @@ func summarize(revision *olm.ClusterExtensionRevision) {
 	setAnnotation(revision, v1alpha1.SummaryAnnotation, strings.Join(lines, "\n"))
 }
 
-// conditionsLine returns all conditions in one line.
 func conditionsLine(conditions []metav1.Condition) string {
 	var parts []string
 	for _, c := range conditions {

@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
-// table prints tables of revisions.
 type table struct{ clock clock.PassiveClock }
 
 var _ rest.TableConvertor = table{}
@@ -50,7 +49,6 @@ func (t table) ConvertToTable(_ context.Context, object, options runtime.Object)
 	return out, err
 }
 
-// byExtension orders revisions by extension and number.
 func byExtension(a, b runtime.Object) int {
 	one, other := a.(*olm.ClusterExtensionRevision), b.(*olm.ClusterExtensionRevision)
 	extension, _, _ := olm.ChainOf(one.Name)
@@ -58,7 +56,6 @@ func byExtension(a, b runtime.Object) int {
 	return cmp.Or(cmp.Compare(extension, others), cmp.Compare(one.Spec.Revision, other.Spec.Revision))
 }
 
-// write sets the cells of a row.
 func (t table) write(revision *olm.ClusterExtensionRevision, cells []string) {
 	state := string(revision.Spec.LifecycleState)
 	if revision.DeletionTimestamp != nil {

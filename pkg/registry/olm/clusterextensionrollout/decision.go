@@ -36,7 +36,6 @@ const (
 	keptClusters  = 10
 )
 
-// decision is a user's decision about a rollout.
 type decision struct {
 	who       user.Info
 	asked     *olm.RolloutRequest

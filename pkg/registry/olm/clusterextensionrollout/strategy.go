@@ -127,7 +127,6 @@ func (statusStrategy) ValidateUpdate(ctx context.Context, _, _ runtime.Object) f
 	return byPenstock(ctx, field.NewPath("status"), "the status of a rollout has what was approved and done: nobody but Penstock writes it")
 }
 
-// versioned returns a rollout as clients see it.
 func versioned(rollout *olm.ClusterExtensionRollout) (*v1alpha1.ClusterExtensionRollout, error) {
 	out := &v1alpha1.ClusterExtensionRollout{}
 	if err := v1alpha1.Convert_olm_ClusterExtensionRollout_To_v1alpha1_ClusterExtensionRollout(rollout.DeepCopy(), out, nil); err != nil {

@@ -49,9 +49,8 @@ func (c sharingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, int
 // produce the same fields. Decoded fields are never changed in place: a changed manager gets new
 // fields.
 type fields struct {
-	seed maphash.Seed
-	mu   sync.Mutex
-	// known holds the fields by their hash.
+	seed  maphash.Seed
+	mu    sync.Mutex
 	known map[uint64]weak.Pointer[metav1.FieldsV1]
 }
 

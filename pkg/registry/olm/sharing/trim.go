@@ -107,7 +107,6 @@ func trimStatus(status *olm.ClusterExtensionRevisionStatus) {
 	}
 }
 
-// exact returns a list without spare capacity.
 func exact[T any](list []T) []T {
 	if cap(list) == len(list) {
 		return list
@@ -127,7 +126,6 @@ func interned(s string) string {
 	return unique.Make(s).Value()
 }
 
-// together moves strings into one allocation.
 func together(words []*string) {
 	size := 0
 	for _, word := range words {
