@@ -64,7 +64,6 @@ type Situation struct {
 	Unhealthy string
 }
 
-// outlook has the conditions of a phase.
 type outlook struct {
 	phase                          v1alpha1.Phase
 	reason                         string
@@ -72,7 +71,6 @@ type outlook struct {
 	prerequisites                  metav1.ConditionStatus
 }
 
-// outlooks is the table of conditions by phase.
 func outlooks() []outlook {
 	const t, f, u = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
 	return []outlook{

@@ -68,7 +68,6 @@ func Phases() []v1alpha1.Phase {
 	}
 }
 
-// allBut returns all phases except the given phases.
 func allBut(some ...v1alpha1.Phase) []v1alpha1.Phase {
 	return slices.DeleteFunc(Phases(), func(phase v1alpha1.Phase) bool { return slices.Contains(some, phase) })
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/webhook/installlevel"
 )
 
-// all returns all webhooks.
 func all() []webhook.Webhook {
 	return []webhook.Webhook{governed.Webhooks("penstock")[0], installlevel.Webhook([]installlevel.Resource{{Group: "config.openshift.io", Resource: "*"}})}
 }

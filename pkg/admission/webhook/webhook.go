@@ -78,7 +78,6 @@ func Refuse(reason string) Answer {
 	}}
 }
 
-// decide calls the webhook.
 func (w Webhook) decide(ctx context.Context, r Review) Answer {
 	if w.Decide != nil {
 		return w.Decide(ctx, r)

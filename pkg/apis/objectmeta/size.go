@@ -71,7 +71,6 @@ func validateCounts(metadata, old *metav1.ObjectMeta, path *field.Path) field.Er
 	return errs
 }
 
-// validateOwners checks the new owners.
 func validateOwners(owners, old []metav1.OwnerReference, path *field.Path) field.ErrorList {
 	known := make(map[metav1.OwnerReference]bool, len(old))
 	for _, owner := range old {

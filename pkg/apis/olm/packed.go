@@ -114,7 +114,6 @@ func (p *PackedObjects) unpack() []RevisionObject {
 	return objects
 }
 
-// count returns the number of entries.
 func (p *PackedObjects) count() int {
 	n := 0
 	for own := reader(p.Own.Value()); own != ""; n++ {
@@ -129,7 +128,6 @@ func (p *PackedObjects) count() int {
 // reader is the unread rest of a packed text.
 type reader string
 
-// next returns the next n bytes.
 func (r *reader) next(n int) string {
 	text := string((*r)[:n])
 	*r = (*r)[n:]

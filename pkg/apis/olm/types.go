@@ -86,8 +86,8 @@ type ClusterExtensionRevisionSpec struct {
 	// LifecycleState is Active (the default), Paused or Archived. Archived is
 	// final.
 	LifecycleState LifecycleState
-	// Revision is the number of this revision in its extension, from 1 to 2147483647. It is higher
-	// than that of every earlier revision. Immutable.
+	// Revision is the number of this revision in its extension, from 1 to 2147483647. Each revision
+	// has a higher number than the revisions before it. Immutable.
 	Revision int64
 	// Previous lists the revisions before this one, newest first. The server fills it in if it is
 	// absent. Immutable.
@@ -102,8 +102,8 @@ type ClusterExtensionRevisionSpec struct {
 	// CollisionProtection applies to all objects whose phase and entry do not set it: Prevent (the
 	// default), IfNoController or None. Immutable.
 	CollisionProtection CollisionProtection
-	// ProgressDeadlineMinutes bounds the time of a rollout, in minutes. After it, status says
-	// Stalled, and the rollout continues. 0 (the default) means no deadline.
+	// ProgressDeadlineMinutes bounds the time of a rollout, in minutes. When it has passed, status
+	// reports Stalled, and the rollout continues. 0 (the default) means no deadline.
 	ProgressDeadlineMinutes int32
 	// SuccessDelaySeconds is the time for which all objects must stay Available before Succeeded
 	// turns True and Penstock archives the older revisions. It is in seconds, at most 86400. 0 (the
@@ -119,8 +119,8 @@ type ClusterExtensionRevisionSpec struct {
 	// verdict No, before the revision has ever succeeded. None (the default): only status reports
 	// it. Rollback: Penstock rolls back once, to the newest earlier revision that has succeeded. It
 	// does not roll back a revision that is a rollback itself. Rollback needs
-	// progressDeadlineMinutes. Both fields may change during a rollout, to request or cancel the
-	// rollback.
+	// progressDeadlineMinutes. onFailure and progressDeadlineMinutes may change during a rollout,
+	// to request or cancel the rollback.
 	OnFailure OnFailure
 	// ProgressionProbes hold phases back until the selected objects fulfil their assertions. The
 	// built-in probes of well-known kinds still apply. Immutable.
@@ -175,9 +175,9 @@ type YieldRule struct {
 type YieldSelector struct {
 	// GroupKind selects objects of one kind.
 	GroupKind metav1.GroupKind
-	// Namespace of the objects; empty for any namespace.
+	// Namespace of the objects; empty for all namespaces.
 	Namespace string
-	// Name of the objects; empty for any name.
+	// Name of the objects; empty for all names.
 	Name string
 }
 
@@ -249,8 +249,8 @@ type ProbeSelector struct {
 
 // ProbeAssertion is one requirement. Exactly one of its fields is set.
 type ProbeAssertion struct {
-	// ConditionEqual requires a status of a condition in status.conditions. The condition must be
-	// current for the object's generation.
+	// ConditionEqual requires that a condition in status.conditions has a given status. The
+	// condition must be current for the object's generation.
 	ConditionEqual *ConditionEqual
 	// FieldsEqual requires two fields of the object to be equal.
 	FieldsEqual *FieldsEqual

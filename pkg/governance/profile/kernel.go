@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// argumentsOf returns the kernel arguments of a MachineConfig.
 func argumentsOf(config *unstructured.Unstructured) []string {
 	arguments, _, _ := unstructured.NestedStringSlice(specOf(config), "kernelArguments")
 	return arguments

@@ -66,7 +66,6 @@ func Weigh(item Item, facts Facts, before, after *unstructured.Unstructured) Ite
 	return item
 }
 
-// worse reports whether an impact is worse than another.
 func worse(one, other v1alpha1.ImpactSeverity) bool {
 	order := []v1alpha1.ImpactSeverity{"", v1alpha1.ImpactNone, v1alpha1.ImpactLow, v1alpha1.ImpactMedium, v1alpha1.ImpactHigh}
 	return slices.Index(order, one) > slices.Index(order, other)
@@ -231,7 +230,6 @@ func specOf(object *unstructured.Unstructured) map[string]any {
 	return spec
 }
 
-// firstOf returns the first object that is not nil.
 func firstOf(objects ...*unstructured.Unstructured) *unstructured.Unstructured {
 	for _, object := range objects {
 		if object != nil {

@@ -49,7 +49,6 @@ func Unhealthy(target, live *unstructured.Unstructured, facts profile.Facts) str
 	return strings.Join(problems, "; ")
 }
 
-// poolProblems describes the problems that a pool reports.
 func poolProblems(pool *unstructured.Unstructured) []string {
 	var problems []string
 	for _, kind := range []string{"RenderDegraded", "NodeDegraded"} {

@@ -108,7 +108,6 @@ func pools(target *unstructured.Unstructured, facts profile.Facts, at Times, the
 	return worst(all, func(p *unstructured.Unstructured) Verdict { return pool(target, p, facts, at, there) })
 }
 
-// worst returns the worst verdict on several pools.
 func worst(all []*unstructured.Unstructured, judge func(*unstructured.Unstructured) Verdict) Verdict {
 	verdict := Verdict{State: Done}
 	var waiting, done []string

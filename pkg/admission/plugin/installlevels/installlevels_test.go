@@ -130,7 +130,6 @@ func TestOffencesAreBounded(t *testing.T) {
 	}
 }
 
-// recorder keeps warnings.
 type recorder struct{ texts []string }
 
 func (r *recorder) AddWarning(_, text string) { r.texts = append(r.texts, text) }

@@ -97,14 +97,12 @@ func rev(number int64, objects ...manifest.Object) *revision {
 	return r
 }
 
-// as returns a copy with another lifecycleState.
 func (r *revision) as(state olm.LifecycleState) *revision {
 	changed := &revision{ClusterExtensionRevision: *r.DeepCopy(), objects: r.objects}
 	changed.Spec.LifecycleState = state
 	return changed
 }
 
-// annotated returns a copy with an annotation.
 func (r *revision) annotated(key, value string) *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, value)
@@ -161,7 +159,6 @@ func (r *revision) deleting() *revision {
 	return changed
 }
 
-// released returns a copy without the finalizer.
 func (r *revision) released() *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	changed.Finalizers = nil
@@ -244,7 +241,6 @@ func (w *situation) may(namespace string, rules ...rbacv1.PolicyRule) *situation
 	return w
 }
 
-// holds sets the stored revisions.
 func (w *situation) holds(revisions ...*revision) *situation {
 	w.stored = append(w.stored, revisions...)
 	return w
@@ -275,7 +271,6 @@ func (w *situation) beside(revisions ...*revision) {
 	}
 }
 
-// plugin returns a plugin whose dependencies are this situation.
 func (w *situation) plugin() *Plugin {
 	p := New()
 	p.SetDeps(Deps{Authorizer: w, Kinds: w, Roles: w, Chains: w, Target: w.target})
@@ -460,18 +455,15 @@ func attributes(operation admission.Operation, updated, old *revision, subresour
 	}
 }
 
-// creates validates that alice creates a revision.
 func (w *situation) creates(r *revision) error {
 	ctx := request.WithBorrowed(request.WithManifests(w.t.Context(), r.objects), w.borrowed)
 	return w.plugin().Validate(request.WithBeside(ctx, w.together), attributes(admission.Create, r, nil, ""), nil)
 }
 
-// updates validates that alice updates a stored revision.
 func (w *situation) updates(old, updated *revision) error {
 	return w.plugin().Validate(w.t.Context(), attributes(admission.Update, updated, old, ""), nil)
 }
 
-// deletes validates that alice deletes a revision.
 func (w *situation) deletes(r *revision) error {
 	return w.plugin().Validate(w.t.Context(), attributes(admission.Delete, nil, r, ""), nil)
 }

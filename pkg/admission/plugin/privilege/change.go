@@ -25,10 +25,8 @@ const (
 	create kind = "create"
 	// unpause resumes a paused revision.
 	unpause kind = "unpause"
-	// archive archives a revision.
 	archive kind = "archive"
-	// remove deletes a revision.
-	remove kind = "delete"
+	remove  kind = "delete"
 	// arm enables the automatic rollback of a revision.
 	arm kind = "arm"
 	// acknowledge allows the deletion of definitions that have instances, or a deletion that
@@ -46,19 +44,16 @@ const (
 	own kind = "own"
 )
 
-// change is the change that a request makes.
 type change struct {
 	kind kind
 	// revision after the change; for a delete, the stored revision.
 	revision *olm.ClusterExtensionRevision
-	// chain of the revision.
-	chain string
+	chain    string
 	// armed is true if the change enables an automatic rollback, or makes it happen sooner.
 	armed bool
 	// orphans is true if Penstock keeps the objects.
 	orphans bool
-	// owners are the added owners.
-	owners []metav1.OwnerReference
+	owners  []metav1.OwnerReference
 	// acknowledged are the added CustomResourceDefinitions whose instances may be lost.
 	acknowledged []string
 	// takes are the added extensions whose protected objects the revision may take.
@@ -217,7 +212,6 @@ func sooner(updated, old *olm.ClusterExtensionRevisionSpec) bool {
 	return updated.ProgressDeadlineMinutes < old.ProgressDeadlineMinutes || updated.SuccessDelaySeconds > old.SuccessDelaySeconds || !lists(old.MetricChecks, updated.MetricChecks)
 }
 
-// lists reports whether list has all names.
 func lists(list, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
 }
@@ -268,7 +262,6 @@ func answers(revision *olm.ClusterExtensionRevision) []string {
 	return listed(revision, v1alpha1.AcknowledgeDeletionAnnotation)
 }
 
-// listed returns the names in an annotation.
 func listed(revision *olm.ClusterExtensionRevision, annotation string) []string {
 	var names []string
 	for name := range strings.SplitSeq(revision.Annotations[annotation], ",") {
@@ -279,7 +272,6 @@ func listed(revision *olm.ClusterExtensionRevision, annotation string) []string 
 	return names
 }
 
-// newly returns the names that are not in before.
 func newly(names, before []string) []string {
 	known := map[string]bool{}
 	for _, name := range before {

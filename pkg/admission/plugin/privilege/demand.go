@@ -108,7 +108,6 @@ func reading(revision, subresource string) authz.Right {
 	return authz.Right{Verb: "get", Group: olm.GroupName, Resource: "clusterextensionrevisions", Subresource: subresource, Name: revision}
 }
 
-// chainState reads the state of the chain.
 func (p *Plugin) chainState(ctx context.Context, c change) (chainState, error) {
 	revisions, err := p.deps.Chains.Revisions(ctx, c.chain)
 	if err != nil {
@@ -231,7 +230,6 @@ func (d *demand) acknowledge(definitions []string) {
 	}
 }
 
-// rightsOf returns the rights of the asks.
 func rightsOf(asks []ask) []authz.Right {
 	var rights []authz.Right
 	for _, a := range asks {

@@ -26,8 +26,7 @@ type grant struct {
 	manifest.ID
 	// unless is the right that replaces all of them: escalate for roles, bind for bindings.
 	unless authz.Right
-	// rules of a role.
-	rules []rbacv1.PolicyRule
+	rules  []rbacv1.PolicyRule
 	// role that a binding refers to.
 	role *manifest.ID
 	// shownTo is the right to read the object; empty if the requester sent it.
@@ -181,7 +180,6 @@ func (g *grants) addKept(ctx context.Context, set *atomSet, grant *grant, roles 
 	return set.addLive(grant, live, grant.ID)
 }
 
-// atomSet collects atoms.
 type atomSet struct {
 	atoms    []ask
 	seen     map[authz.Right]bool

@@ -97,7 +97,6 @@ func (i *inquiry) count() int {
 	return i.asked
 }
 
-// unansweredError reports that the cluster did not answer.
 type unansweredError struct {
 	question authz.Right
 	cause    error

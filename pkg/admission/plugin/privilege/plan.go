@@ -14,7 +14,6 @@ import (
 
 // chainState is the state of a chain before a change.
 type chainState struct {
-	// others are the other revisions of the chain.
 	others []olm.ClusterExtensionRevision
 	// inventory lists the objects that the chain has in the cluster, or is about to have.
 	inventory []ownedObject
@@ -40,7 +39,6 @@ func ownedBy(revision *olm.ClusterExtensionRevision) []ownedObject {
 	return objects
 }
 
-// createOnlyIn returns the create-only objects of a revision.
 func createOnlyIn(revision *olm.ClusterExtensionRevision) map[manifest.ID]bool {
 	found := map[manifest.ID]bool{}
 	eachRef(revision, func(entry *olm.RevisionObject, ref manifest.Ref) {
@@ -62,8 +60,7 @@ func givenAway(revision *olm.ClusterExtensionRevision, there []ownedObject) []ow
 type plan struct {
 	// writes are the objects that are created, changed or adopted, by the revision that has their
 	// content.
-	writes []wanted
-	// deletes are the objects that are deleted.
+	writes  []wanted
 	deletes []ownedObject
 	// releases are the objects that stay and lose Penstock's marks.
 	releases []ownedObject

@@ -12,8 +12,7 @@ const (
 	// Their checks share the limit of all users (see inquiry).
 	userConcurrency = 4
 	// userWaiting is the number of further requests of one user that may wait.
-	userWaiting = 64
-	// busyRetrySeconds is the value of Retry-After, in seconds.
+	userWaiting      = 64
 	busyRetrySeconds = 2
 )
 

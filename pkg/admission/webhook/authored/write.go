@@ -198,7 +198,6 @@ func (w *Write) unsigned() webhook.Answer {
 	return webhook.Answer{Annotations: map[string]*string{extension.AuthorAnnotation: nil}}
 }
 
-// keepOld restores the stored stamp.
 func (w *Write) keepOld() webhook.Answer {
 	before, found := w.Old.GetAnnotations()[extension.AuthorAnnotation]
 	switch {

@@ -52,7 +52,6 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers fu
 
 type stamps struct{ authored.Stamps }
 
-// validate returns the errors of a ChartKind.
 func validate(w *authored.Write) field.ErrorList {
 	unreadable := func(err error) field.ErrorList {
 		return field.ErrorList{field.Invalid(field.NewPath("spec"), field.OmitValueType{}, err.Error())}

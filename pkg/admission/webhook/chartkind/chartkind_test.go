@@ -30,7 +30,6 @@ func of(now time.Time) stamps {
 	}}
 }
 
-// note and check do the same as the webhooks.
 func note(s stamps, r webhook.Review) webhook.Answer  { return s.StampForThemselves(r, false) }
 func check(s stamps, r webhook.Review) webhook.Answer { return s.Check(r, validate) }
 

@@ -118,7 +118,6 @@ func drift(w *authored.Write, now time.Time) field.ErrorList {
 	return nil
 }
 
-// validate returns an error for each invalid annotation.
 func validate(w *authored.Write) field.ErrorList {
 	var old map[string]string
 	if w.Old != nil {

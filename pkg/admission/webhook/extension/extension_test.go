@@ -71,7 +71,6 @@ func patched(t *testing.T, object *unstructured.Unstructured, given webhook.Answ
 	return object
 }
 
-// stored returns an extension with a stamp.
 func stored(t *testing.T, who authenticationv1.UserInfo, now time.Time) *unstructured.Unstructured {
 	t.Helper()
 	old := written("0.9.0", nil)

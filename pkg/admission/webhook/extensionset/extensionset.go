@@ -32,7 +32,6 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers fu
 	}
 }
 
-// validate returns the errors of a set.
 func validate(w *authored.Write) field.ErrorList {
 	set, err := extensionset.From(w.Object)
 	if err != nil {

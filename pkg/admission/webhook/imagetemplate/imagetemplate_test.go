@@ -67,7 +67,6 @@ func source(annotations map[string]string) *unstructured.Unstructured {
 	return object
 }
 
-// decided returns the answer to a write.
 func decided(t *testing.T, by *host, who string, object, old *unstructured.Unstructured) webhook.Answer {
 	t.Helper()
 	r := webhooktest.Review(t, authenticationv1.UserInfo{Username: who}, object, old)

@@ -282,12 +282,10 @@ func oneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, value, allowed)}
 }
 
-// tooMany is field.TooMany with a detail.
 func tooMany(path *field.Path, found int, detail string) *field.Error {
 	return &field.Error{Type: field.ErrorTypeTooMany, Field: path.String(), BadValue: found, Detail: detail}
 }
 
-// tooLong is field.TooLong with a detail.
 func tooLong(path *field.Path, detail string) *field.Error {
 	return &field.Error{Type: field.ErrorTypeTooLong, Field: path.String(), BadValue: field.OmitValueType{}, Detail: detail}
 }

@@ -104,7 +104,6 @@ func roles(spec *v1alpha1.ConfigurationProfileDefinitionSpec) []role {
 
 func at(list string, i int, name string) *field.Path { return field.NewPath(list).Index(i).Child(name) }
 
-// compile compiles all expressions.
 func compile(spec *v1alpha1.ConfigurationProfileDefinitionSpec, checking bool) (*Definition, field.ErrorList) {
 	d := &Definition{spec: spec, programs: map[string]*expression.Program{}}
 	options, errs := newSchema(spec.Options, field.NewPath("options"))
@@ -127,7 +126,6 @@ func compile(spec *v1alpha1.ConfigurationProfileDefinitionSpec, checking bool) (
 	return d, errs
 }
 
-// kindOf returns the kind of a requirement.
 func kindOf(requirement v1alpha1.DefinitionRequirement) schema.GroupKind {
 	_, group := PluralOf(requirement.Definition)
 	return schema.GroupKind{Group: group, Kind: requirement.Kind}

@@ -68,7 +68,6 @@ func (d *Definition) estimate() field.ErrorList {
 	return errs
 }
 
-// units formats a cost.
 func units(cost uint64) string {
 	if cost > 1e15 {
 		return "more than 10^15"

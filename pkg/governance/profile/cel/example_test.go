@@ -32,7 +32,6 @@ func example(t testing.TB, file string) *cel.Profile {
 	return compiled(t, string(raw))
 }
 
-// compiled returns a compiled valid definition.
 func compiled(t testing.TB, text string) *cel.Profile {
 	t.Helper()
 	definition := parsed(t, text)
@@ -56,7 +55,6 @@ func parsed(t testing.TB, text string) *v1alpha1.ConfigurationProfileDefinition 
 	return definition
 }
 
-// object parses an object from YAML.
 func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	out := &unstructured.Unstructured{}

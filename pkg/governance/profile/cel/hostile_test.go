@@ -151,7 +151,6 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// widgets returns facts with n objects.
 func widgets(n int) profile.Facts {
 	facts := profile.NewFacts()
 	for _, name := range []string{"widgets.example.com", "gadgets.example.com"} {

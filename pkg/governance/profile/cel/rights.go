@@ -7,7 +7,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// verbs returns the verbs of an access.
 func verbs(access v1alpha1.DefinitionAccess) []string {
 	switch access {
 	case v1alpha1.AccessRead:

@@ -339,7 +339,6 @@ func exists(key string) any { return map[string]any{"key": key, "operator": "Exi
 
 func absent(key string) any { return map[string]any{"key": key, "operator": "DoesNotExist"} }
 
-// namesOf returns the names of templates for a message.
 func namesOf(templates []*unstructured.Unstructured) string {
 	var names []string
 	for _, template := range templates {

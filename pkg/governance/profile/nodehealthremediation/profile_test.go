@@ -84,7 +84,6 @@ func (w *nodes) items(t *testing.T, options v1alpha1.NodeHealthRemediationOption
 	return items
 }
 
-// written returns an item as YAML.
 func written(t *testing.T, item profile.Item) string {
 	t.Helper()
 	raw, err := yaml.Marshal(item.Object)
