@@ -38,7 +38,6 @@ type consoleOptions struct {
 	provider                  web.Provider
 }
 
-// newConsoleCommand returns the command that serves the console over the network.
 func newConsoleCommand() *cobra.Command {
 	options := consoleOptions{}
 	command := &cobra.Command{
@@ -155,7 +154,6 @@ const (
 	consoleIdleTime   = 2 * time.Minute
 )
 
-// run serves until the context ends.
 func (o *consoleOptions) run(ctx context.Context) error {
 	if err := o.check(); err != nil {
 		return err

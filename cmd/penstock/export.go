@@ -24,7 +24,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// exportOptions are the flags of penstock export.
 type exportOptions struct {
 	client.Flags
 	extensions []string
@@ -96,7 +95,6 @@ func writeOutput(path string, stdout io.Writer, write func(io.Writer) error) err
 	return os.Rename(file.Name(), path)
 }
 
-// exporter reads chains through the API.
 type exporter struct {
 	api   olmclient.OlmV1alpha1Interface
 	heard *client.Warnings

@@ -23,7 +23,6 @@ const (
 	exitDamaged  = 4
 )
 
-// newFsckCommand returns the command that checks a store.
 func newFsckCommand() *cobra.Command {
 	var check database.Fsck
 	var output string
@@ -100,7 +99,6 @@ func oneStore(check database.Fsck, byAPI bool) error {
 	}
 }
 
-// outcome returns an error with the exit code for a report.
 func outcome(report fsck.Report) error {
 	switch {
 	case report.Damaged():
@@ -147,7 +145,6 @@ func printReport(out io.Writer, report fsck.Report, collected gc.Result, output 
 	return err
 }
 
-// printProblems prints a table of the problems, if there are any.
 func printProblems(out io.Writer, problems []fsck.Problem) error {
 	if len(problems) == 0 {
 		return nil

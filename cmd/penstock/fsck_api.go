@@ -26,7 +26,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/verbs"
 )
 
-// apiReport has the findings of a check through the API.
 type apiReport struct {
 	Extensions int `json:"extensions"`
 	Revisions  int `json:"revisions"`
@@ -51,7 +50,6 @@ type apiCheck struct {
 	report apiReport
 }
 
-// fsckByAPI checks a store through the API of a cluster.
 func fsckByAPI(command *cobra.Command, options client.Flags, output string) error {
 	clients, heard, err := options.Client()
 	if err != nil {
@@ -184,7 +182,6 @@ func (c *apiCheck) history(ctx context.Context, extension string, revisions []st
 	return nil
 }
 
-// plans lists plans.
 func (c *apiCheck) plans(ctx context.Context) error {
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return c.api.HcoV1alpha1().ConfigurationPlans().List(ctx, options)
@@ -238,7 +235,6 @@ func (c *apiCheck) problem(kind fsck.Kind, key, message string) {
 	c.report.Problems = append(c.report.Problems, fsck.Problem{Kind: kind, Key: key, Message: message, Repair: lookInside})
 }
 
-// outcome returns an error with the exit code for a report.
 func (r apiReport) outcome() error {
 	switch {
 	case len(r.Problems) > 0:

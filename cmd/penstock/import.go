@@ -21,7 +21,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// importOptions are the flags of penstock import.
 type importOptions struct {
 	client.Flags
 	extensions []string
@@ -105,8 +104,7 @@ type importer struct {
 	file    io.ReadSeeker
 	options importOptions
 	out     io.Writer
-	// pause is the pause between two attempts.
-	pause time.Duration
+	pause   time.Duration
 	// count is the number of chains to import. imported is the number that this command has
 	// imported.
 	count, imported int
@@ -223,7 +221,6 @@ func (i *importer) wanted(name string) bool {
 	return len(i.options.extensions) == 0
 }
 
-// revisions calls a function for every revision of the chain.
 func (c *outgoing) revisions(ctx context.Context, do func(archive.Item) error) error {
 	for range c.Revisions {
 		item, err := c.reader.Next(ctx)

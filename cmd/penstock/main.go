@@ -78,7 +78,6 @@ func newVersionCommand() *cobra.Command {
 	}
 }
 
-// userAgent identifies this program to servers.
 func userAgent() string { return "penstock/" + programVersion() }
 
 // programVersion returns the version that the linker has set, or else the version in Go's build

@@ -20,7 +20,6 @@ import (
 // movePoll is the interval of the checks whether the installation serves.
 const movePoll = time.Second
 
-// moveOptions are the flags of penstock move.
 type moveOptions struct {
 	client.Flags
 	dataDir, namespace, kustomize string

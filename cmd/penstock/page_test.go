@@ -13,7 +13,6 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// pageAddress is the address of the registry in the page.
 const pageAddress = "127.0.0.1:5443"
 
 // TestUseACatalog runs the commands of docs/how-to/use-a-catalog.md that need no cluster, and

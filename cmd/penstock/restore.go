@@ -9,7 +9,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// newRestoreCommand returns the command that creates a store from a snapshot.
 func newRestoreCommand() *cobra.Command {
 	var dataDir string
 	command := &cobra.Command{

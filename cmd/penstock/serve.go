@@ -18,7 +18,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/etcdclient"
 )
 
-// newServeCommand returns the command that runs the server.
 func newServeCommand() *cobra.Command {
 	// An error here is a mistake in this source code. The library validates its options later.
 	options, err := server.NewOptions()

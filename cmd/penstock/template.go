@@ -15,7 +15,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/verbs"
 )
 
-// templateOptions are the flags of penstock template.
 type templateOptions struct {
 	client.Flags
 	output string

@@ -136,7 +136,6 @@ func down(ctx context.Context, dir string) error {
 
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
-// quoted quotes a word for a shell.
 func quoted(word string) string {
 	if !strings.ContainsAny(word, " \t\"'$`\\*?[#~&|;<>()") {
 		return word

@@ -10,7 +10,6 @@ import (
 	"github.com/penstock-project/penstock/hack/release/layout"
 )
 
-// imagePlatforms returns the platforms of the server.
 func imagePlatforms() []platform {
 	return []platform{{"linux", "amd64"}, {"linux", "arm64"}}
 }

@@ -21,7 +21,6 @@ type platform struct{ system, architecture string }
 
 func (p platform) String() string { return p.system + "/" + p.architecture }
 
-// file returns the file name of a program on the platform.
 func (p platform) file(name string) string {
 	if p.system == "windows" {
 		return name + ".exe"

@@ -25,7 +25,6 @@ const (
 	imageRepository = "ghcr.io/penstock-project/penstock"
 )
 
-// pluginPlatforms returns the platforms of the plugin.
 func pluginPlatforms() []platform {
 	var found []platform
 	for _, system := range []string{"linux", "darwin", "windows"} {

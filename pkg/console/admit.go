@@ -16,7 +16,6 @@ import (
 
 // key is the secret that a browser sends on loopback: its holder is the user of the kubeconfig.
 type key struct {
-	// sum is the digest of the key.
 	sum   [sha256.Size]byte
 	clock clock.PassiveClock
 

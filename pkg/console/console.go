@@ -123,7 +123,6 @@ func bounded(next http.Handler, most limits, who func(*http.Request) caller) htt
 	})
 }
 
-// places counts the running requests and streams.
 type places struct {
 	each, all int
 

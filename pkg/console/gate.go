@@ -15,7 +15,6 @@ const apiPrefix = "/api/"
 
 // These are the limits of the API.
 const (
-	// maxBody bounds the body of a request, in bytes.
 	maxBody = 1 << 20
 	// maxRequests and maxStreams bound the concurrent requests and streams of a caller.
 	maxRequests = 16
@@ -24,8 +23,7 @@ const (
 	// together.
 	maxSharedRequests = 128
 	maxSharedStreams  = 400
-	// maxToken bounds the length of a token, in bytes.
-	maxToken = 16 << 10
+	maxToken          = 16 << 10
 	// maxWrongKeys bounds the wrong keys that are checked per second.
 	maxWrongKeys = 5
 )
@@ -50,7 +48,6 @@ type gate struct {
 	hosts []string
 	// scheme is the scheme of the console's pages: http on loopback, https elsewhere.
 	scheme string
-	// policy is the Content-Security-Policy of pages.
 	policy string
 	// admit checks the credentials of a request, and returns the refusal of wrong credentials.
 	admit func(*http.Request) *screens.Refusal

@@ -112,8 +112,7 @@ func TestGate(t *testing.T) {
 		reason  string
 		request request
 		status  int
-		// said is the reason of the refusal.
-		said string
+		said    string
 	}{
 		"own page":           {"who opened the console", request{}, passes, "Forbidden"},
 		"own page, write":    {"the cluster decides", request{method: "POST", path: rollback, body: `{"from":"shop-2"}`}, passes, "Forbidden"},

@@ -52,7 +52,6 @@ func (d *Door) Close() error {
 	return errors.Join(all...)
 }
 
-// keyBytes is the length of a key in bytes: 256 bits.
 const keyBytes = 32
 
 // NewKey returns a random key, in characters that are valid in a URL.

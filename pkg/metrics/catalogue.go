@@ -186,7 +186,6 @@ func Catalogue() []Metric {
 	}
 }
 
-// described returns the metric with a name.
 func described(name string) Metric {
 	all := Catalogue()
 	return all[slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })]

@@ -68,7 +68,6 @@ func (a *api) stored(ctx context.Context, name string) (*hub.ClusterExtensionRev
 	return a.revisions.Revision.Stored(ctx, name)
 }
 
-// install adds the groups to the server.
 func (a *api) install(generic *genericapiserver.GenericAPIServer, options generic.RESTOptionsGetter) error {
 	types, err := diffschema.NewBuiltin()
 	if err != nil {
@@ -133,7 +132,6 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 	return a.installCatalogs(generic, reads)
 }
 
-// installCatalogs adds the group of packages.
 func (a *api) installCatalogs(generic *genericapiserver.GenericAPIServer, reads *clusterreads.Reads) error {
 	catalogs := a.options.Catalogs
 	if catalogs == nil {
@@ -186,7 +184,6 @@ func extensionsOf(host dynamic.Interface) catalog.Extensions {
 	}
 }
 
-// installPlans adds the group of plans.
 func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options generic.RESTOptionsGetter, reads *clusterreads.Reads) error {
 	differ, approvers, surveyed, err := reads.Plans()
 	if err != nil {

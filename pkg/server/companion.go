@@ -42,7 +42,6 @@ type Surroundings struct {
 	Metrics prometheus.Registerer
 }
 
-// prepareCompanions prepares the companions of the API.
 func (s *Server) prepareCompanions(ctx context.Context) error {
 	o, serving := s.options, s.generic.SecureServingInfo
 	with := Surroundings{
@@ -63,7 +62,6 @@ func (s *Server) prepareCompanions(ctx context.Context) error {
 	return nil
 }
 
-// listen opens the ports of the API and of the companions.
 func (s *Server) listen() error {
 	if err := listen(s.options); err != nil {
 		return err

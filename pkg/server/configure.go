@@ -98,7 +98,6 @@ func (s *Server) handlerChain() (func(http.Handler, *genericapiserver.Config) ht
 	}, nil
 }
 
-// addAdmission gives our admission plugins their dependencies.
 func (s *Server) addAdmission() error {
 	ours, err := initializers.Checks{Host: s.host, Chains: s.api, Target: s.target.Name(), Metrics: s.metrics}.Initializer()
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/storehealth"
 )
 
-// measured returns the metrics of this server and of its controllers.
 func (s *Server) measured() (prometheus.Gatherer, error) {
 	err := s.process.Register(servermetrics.Process{
 		Leading:    s.term.Leading,

@@ -198,7 +198,6 @@ func copied[T any](original *T) *T {
 	return &same
 }
 
-// external reports whether the etcd is external.
 func (o *Options) external() bool {
 	return o.DataDir == ""
 }
@@ -221,7 +220,6 @@ func (o *Options) database() database.Config {
 	return database.Config{DataDir: o.DataDir, QuotaBytes: storehealth.Reserved(o.DataQuota.Value()), Transport: &o.Recommended.Etcd.StorageConfig.Transport}
 }
 
-// ownCertificates reports whether Penstock creates its certificates itself.
 func (o *Options) ownCertificates() bool {
 	files := o.Recommended.SecureServing.ServerCert.CertKey
 	return files.CertFile == "" && files.KeyFile == ""

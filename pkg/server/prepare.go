@@ -26,7 +26,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// newStoreHealth returns the health of the database and its volume.
 func newStoreHealth(o *Options, db *database.Database) *storehealth.Health {
 	options := storehealth.Options{Client: db.Client, Full: clusterextensionrevision.StoreFull}
 	if db.Embedded != nil {
@@ -35,7 +34,6 @@ func newStoreHealth(o *Options, db *database.Database) *storehealth.Health {
 	return storehealth.New(options)
 }
 
-// newSnapshots returns the taker of snapshots, or nil without a snapshot directory.
 func newSnapshots(o *Options, db *database.Database, registry metrics.KubeRegistry) (*snapshots.Snapshots, error) {
 	if o.SnapshotDir == "" {
 		return nil, nil
@@ -103,7 +101,6 @@ func (s *Server) findTarget(ctx context.Context) error {
 	return nil
 }
 
-// visitor returns the visitor that identifies clusters.
 func (s *Server) visitor() target.Visitor {
 	return target.Visitor{Store: s.decision.Identity.ID, UserAgent: s.host.UserAgent("target")}
 }
@@ -122,7 +119,6 @@ func newCRDConflict(h *host.Host, registry metrics.KubeRegistry) (*crdconflict.W
 	return crdconflict.New(client, definitions, v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), registry)
 }
 
-// newAccounts returns the identities of jobs in the host.
 func newAccounts(o *Options, h *host.Host) (*serviceaccounts.Accounts, error) {
 	client, err := kubernetes.NewForConfig(h.ConfigFor("identities"))
 	if err != nil {

@@ -106,7 +106,6 @@ func chartKindsOf(host dynamic.Interface) func(ctx context.Context) ([]readiness
 	}
 }
 
-// settingsOf returns the settings for rendering ClusterExtensions.
 func settingsOf(list catalog.Extensions) func(ctx context.Context) (map[string]upgradereadiness.Settings, error) {
 	return func(ctx context.Context) (map[string]upgradereadiness.Settings, error) {
 		all, err := list(ctx)

@@ -180,7 +180,6 @@ func replicaIdentity(o *Options, store identity.Identity) string {
 	return hostname + "_" + uuid.NewString()
 }
 
-// run serves until ctx ends and everything has stopped.
 func (s *Server) run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -257,7 +256,6 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	return parts
 }
 
-// leadership runs the controllers while this replica leads.
 func (s *Server) leadership(loopback *rest.Config) *leadership.Leadership {
 	return leadership.New(leadership.Options{
 		Controllers: s.options.Controllers,

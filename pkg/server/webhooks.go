@@ -91,7 +91,6 @@ func (a *templateAccess) May(ctx context.Context, who user.Info, asked authz.Rig
 	return accessreview.May(ctx, a.client, who, asked)
 }
 
-// listExtensions lists ClusterExtensions from the host's cache.
 func (s *Server) listExtensions() (extension.Extensions, error) {
 	client, err := dynamic.NewForConfig(s.host.ConfigFor("webhooks"))
 	if err != nil {
@@ -110,7 +109,6 @@ func (s *Server) listExtensions() (extension.Extensions, error) {
 	}, nil
 }
 
-// stampKey returns the key of the served store.
 func (s *Server) stampKey() (author.Key, error) {
 	if reason := s.decision.Degraded; reason != "" {
 		return author.Key{}, errors.New(reason)

@@ -46,7 +46,6 @@ func (f *adoptFlags) begin(command *cobra.Command) (adoption, error) {
 	return adoption{adopter, f, command.OutOrStdout(), command.ErrOrStderr(), heard}, nil
 }
 
-// adoption is one run of a command that adopts.
 type adoption struct {
 	*adopt.Adopter
 	*adoptFlags
@@ -54,14 +53,12 @@ type adoption struct {
 	heard     *client.Warnings
 }
 
-// warn prints the server's warnings.
 func (a *adoption) warn() {
 	for _, warning := range a.heard.Take() {
 		fmt.Fprintf(a.side, "warning: %s\n", warning)
 	}
 }
 
-// succeeds waits until a revision has succeeded.
 func (a *adoption) succeeds(ctx context.Context, revision string) error {
 	waiting, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()

@@ -13,7 +13,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// helmOptions are the flags of adopt helm.
 type helmOptions struct {
 	adoptFlags
 	request adopt.Request
@@ -79,13 +78,11 @@ func adoptHelm(command *cobra.Command, options helmOptions) error {
 	return h.take(command.Context())
 }
 
-// fromHelm is one run of the command.
 type fromHelm struct {
 	adoption
 	options helmOptions
 }
 
-// take adopts the release.
 func (h *fromHelm) take(ctx context.Context) error {
 	plan, err := h.Plan(ctx, h.options.request)
 	if err != nil {

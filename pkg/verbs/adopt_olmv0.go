@@ -15,7 +15,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// olmv0Options are the flags of adopt olmv0.
 type olmv0Options struct {
 	adoptFlags
 	request adopt.OLMv0Request
@@ -68,7 +67,6 @@ func adoptOLMv0(command *cobra.Command, options olmv0Options) error {
 	return o.take(command.Context())
 }
 
-// fromOLMv0 is one run of the command.
 type fromOLMv0 struct {
 	adoption
 	options olmv0Options

@@ -13,7 +13,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// olmv1Options are the flags of adopt olmv1.
 type olmv1Options struct {
 	adoptFlags
 	request adopt.OLMv1Request
@@ -72,7 +71,6 @@ func adoptOLMv1(command *cobra.Command, options olmv1Options) error {
 	return o.take(command.Context())
 }
 
-// fromOLMv1 is one run of the command.
 type fromOLMv1 struct {
 	adoption
 	options olmv1Options
@@ -142,7 +140,6 @@ func (o *fromOLMv1) show(ctx context.Context, plans []*adopt.OLMv1Plan) ([]strin
 	return refused, table.Flush()
 }
 
-// adopt adopts one extension.
 func (o *fromOLMv1) adopt(ctx context.Context, plan *adopt.OLMv1Plan) error {
 	revision, err := o.AdoptOLMv1(ctx, plan)
 	o.warn()

@@ -11,7 +11,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 )
 
-// catalogGraphOptions are the flags of penstock catalog graph.
 type catalogGraphOptions struct {
 	name      string
 	channels  []string

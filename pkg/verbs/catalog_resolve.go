@@ -18,7 +18,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// catalogResolveOptions are the flags of penstock catalog resolve.
 type catalogResolveOptions struct {
 	catalogs   []string
 	priorities []string

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// runCatalog runs the command, and returns its output and its exit status.
 func runCatalog(args ...string) (stdout string, status int, err error) {
 	var out bytes.Buffer
 	command := NewCatalog(program())

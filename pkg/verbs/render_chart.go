@@ -23,7 +23,6 @@ import (
 // capabilitiesTimeout bounds the requests for the capabilities of the cluster.
 const capabilitiesTimeout = 30 * time.Second
 
-// chartOptions are the flags of a Helm chart.
 type chartOptions struct {
 	from        string
 	valueFiles  []string
@@ -99,7 +98,6 @@ func (o *renderOptions) chartOptions(command *cobra.Command) (chart.Options, err
 	return made, nil
 }
 
-// options reads the files of the flags.
 func (o *chartOptions) options(installNamespace, extension string) (chart.Options, error) {
 	values, err := readValues(o.valueFiles)
 	if err != nil {

@@ -20,7 +20,6 @@ import (
 // nextRevision is the value of --revision that requests the next number from the server.
 const nextRevision = "next"
 
-// renderOptions are the flags of penstock render.
 type renderOptions struct {
 	program             Program
 	extension           string
@@ -46,7 +45,6 @@ type renderOptions struct {
 	number int64
 }
 
-// add defines the flags.
 func (o *renderOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.extension, extensionFlag, "", "Name of the extension; the revision is named <extension>-<revision>.")
 	flags.StringVar(&o.revision, "revision", "",

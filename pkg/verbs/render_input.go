@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/bundle"
 )
 
-// bundleOptions are the flags of a registry+v1 bundle.
 type bundleOptions struct {
 	dir                string
 	configFile         string
@@ -124,7 +123,6 @@ type input struct {
 	notes       string
 }
 
-// readInput reads the input.
 func readInput(command *cobra.Command, options renderOptions) (in input, err error) {
 	switch {
 	case options.ofImage():
@@ -164,7 +162,6 @@ func readBundle(command *cobra.Command, options bundleOptions, installNamespace 
 	return rendered, nil
 }
 
-// options reads the file that the flags name.
 func (o *bundleOptions) options(installNamespace string) (bundle.Options, error) {
 	config, err := readConfig(o.configFile)
 	return bundle.Options{

@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// runRender runs the command, and returns its output.
 func runRender(stdin string, args ...string) (stdout, stderr string, err error) {
 	var out, errOut bytes.Buffer
 	command := NewRender(program())

@@ -21,7 +21,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// releasePoll is the interval of checks whether revisions are deleted.
 const releasePoll = 500 * time.Millisecond
 
 type unregisterOptions struct {

@@ -12,7 +12,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/client"
 )
 
-// extensionFlag is the flag that names the extension.
 const extensionFlag = "extension"
 
 // Program is the program that has the commands.

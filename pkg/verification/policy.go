@@ -33,7 +33,6 @@ const (
 	mostRules, mostSigners = 1000, 20
 )
 
-// file is the content of a policy file.
 type file struct {
 	// TrustedRoot is a file with authorities and logs for identities, in the format
 	// application/vnd.dev.sigstore.trustedroot+json. Empty means the root of Sigstore's public
@@ -80,8 +79,7 @@ type Policy struct {
 	// roots verifies certificates. rootName is its name.
 	roots    *verify.Verifier
 	rootName string
-	// digest is the digest of all files.
-	digest string
+	digest   string
 }
 
 type rule struct {

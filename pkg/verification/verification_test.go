@@ -104,8 +104,7 @@ func (r rootOf) content() []byte {
 // attestation holds the properties of a generated bundle.
 type attestation struct {
 	subject, predicateType, predicate, digest string
-	// after is the time of the log entry.
-	after time.Duration
+	after                                     time.Duration
 	// stamped bundles have a timestamp. untimed bundles have a log entry without a time.
 	stamped, untimed bool
 }

@@ -2,7 +2,6 @@ package advice
 
 // step is the advice for a reason.
 type step struct {
-	// signal is the signal that every screen shows.
 	signal Signal
 	who    Who
 	do     string
@@ -179,7 +178,6 @@ const (
 	run     = "kubectl penstock plan run {plan}" // computes the plan again, shows it and asks
 )
 
-// planSteps returns the advice for reasons of plans.
 func planSteps() map[string]step {
 	return map[string]step{
 		"Completed":            {signal: Healthy, who: Nobody},

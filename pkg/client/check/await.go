@@ -7,7 +7,6 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// interval is the time between two runs of Await.
 const interval = time.Second
 
 // Await repeats Run until no check fails, for at most timeout, and returns the last results. It

@@ -181,12 +181,10 @@ func (in *installation) discovery(ctx context.Context) []Result {
 	return results
 }
 
-// get reads JSON.
 func (in *installation) get(ctx context.Context, path string, into any) error {
 	return in.read(ctx, in.client.Get().AbsPath(path), into)
 }
 
-// read sends a request, and reads the JSON of the answer.
 func (in *installation) read(ctx context.Context, request *rest.Request, into any) error {
 	raw, err := client.Raw(request.SetHeader("Accept", "application/json").Do(ctx))
 	if err != nil {

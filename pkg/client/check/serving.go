@@ -94,7 +94,6 @@ func judgeReadiness(lines string, err error) Result {
 	}
 }
 
-// leaseName is the name of the leader's Lease.
 const leaseName = "penstock-controllers"
 
 // controllers reports whether a replica leads.

@@ -131,7 +131,6 @@ func refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsBadRequest(err)
 }
 
-// once lists and watches until the watch ends.
 func (s Source[T]) once(ctx context.Context, see func([]T) (bool, error)) (done bool, err error) {
 	items, version, err := s.List(ctx, s.Options)
 	if err != nil {

@@ -26,7 +26,6 @@ type Diff struct {
 // narrowing returns the parameters by which pages may narrow a diff.
 func narrowing() []string { return []string{"objectKind", "objectNamespace", "objectName", "unified"} }
 
-// diff reads a diff by its name.
 func (a *API) diff(ctx context.Context, r *http.Request) (any, error) {
 	name := r.PathValue("name")
 	request := a.penstock.OlmV1alpha1().RESTClient().Get()
@@ -50,7 +49,6 @@ func (a *API) diff(ctx context.Context, r *http.Request) (any, error) {
 	return Diff{Asked: when(&now), Diff: read}, nil
 }
 
-// history reads the history of an extension.
 func (a *API) history(ctx context.Context, r *http.Request) (any, error) {
 	return a.penstock.OlmV1alpha1().RevisionHistories().Get(ctx, r.PathValue("name"), metav1.GetOptions{})
 }
@@ -86,7 +84,6 @@ func (a *API) manifestOf(ctx context.Context, r *http.Request) (*v1alpha1.Revisi
 	return a.penstock.OlmV1alpha1().RevisionManifests().Get(ctx, name, metav1.GetOptions{})
 }
 
-// object reads the manifest of one object.
 func (a *API) object(ctx context.Context, r *http.Request) (any, error) {
 	found, err := a.manifestOf(ctx, r)
 	if err != nil {

@@ -229,7 +229,6 @@ func revisionOf(e overview.Extension, revision *v1alpha1.ClusterExtensionRevisio
 	return one
 }
 
-// phasesOf returns the phases of a revision, including phases without status.
 func phasesOf(revision *v1alpha1.ClusterExtensionRevision) []Phase {
 	reported := map[string]*v1alpha1.PhaseStatus{}
 	for i := range revision.Status.Phases {

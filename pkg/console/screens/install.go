@@ -116,7 +116,6 @@ func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// named returns the revisions of a name.
 func (a *API) named(ctx context.Context, name string) ([]olmv1alpha1.ClusterExtensionRevision, error) {
 	listed, err := a.penstock.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel + "=" + name})
 	if err != nil {

@@ -16,13 +16,10 @@ import (
 )
 
 const (
-	// maxLine bounds a line of a log, in bytes.
 	maxLine = 8 << 10
-	// maxTail bounds the requested earlier lines.
 	maxTail = 5000
 	// batchFor is the time for which lines are collected before they are sent.
 	batchFor = 100 * time.Millisecond
-	// maxBatch bounds the lines of one message.
 	maxBatch = 500
 )
 

@@ -105,7 +105,6 @@ func (a *API) clusterExtensions() follow.Source[*unstructured.Unstructured] {
 	return ofHost(a.host.Resource(extension.Resource))
 }
 
-// ofHost follows a kind of the host.
 func ofHost(resource dynamic.ResourceInterface) follow.Source[*unstructured.Unstructured] {
 	return follow.Source[*unstructured.Unstructured]{
 		List: func(ctx context.Context, options metav1.ListOptions) ([]*unstructured.Unstructured, string, error) {

@@ -48,7 +48,6 @@ type Manager struct {
 	Omitted int      `json:"omitted,omitempty"`
 }
 
-// mostFields bounds the fields of one manager.
 const mostFields = 40
 
 // owners reads the field managers of an object. The revision must list the object.

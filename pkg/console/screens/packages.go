@@ -87,7 +87,6 @@ type Package struct {
 	Hidden   *Refusal                     `json:"hidden,omitempty"`
 }
 
-// maxKinds bounds the kinds of a row, in bytes.
 const maxKinds = 300
 
 // packages reads packages and catalogs at the same time. If the catalogs are refused, it still
@@ -169,7 +168,6 @@ func catalogRow(read *clustercatalog.Catalog) CatalogRow {
 	return row
 }
 
-// onePackage reads a package, and the extensions that use it.
 func (a *API) onePackage(ctx context.Context, r *http.Request) (any, error) {
 	now := metav1.Now()
 	out := Package{Asked: when(&now)}
@@ -204,7 +202,6 @@ func (a *API) onePackage(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// graph reads the upgrade graph of one channel of a package.
 func (a *API) graph(ctx context.Context, r *http.Request) (any, error) {
 	request := a.penstock.CatalogV1alpha1().RESTClient().Get().Resource("catalogpackages").Name(r.PathValue("name")).SubResource("graph")
 	if channel := r.URL.Query().Get("channel"); channel != "" {
@@ -242,7 +239,6 @@ type gatherer struct{}
 // codeMiscellaneous is the code of Kubernetes warnings.
 const codeMiscellaneous = 299
 
-// maxWarnings bounds the kept warnings.
 const maxWarnings = 20
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.

@@ -49,7 +49,6 @@ type UndoRequest struct {
 	Run int64 `json:"run,omitempty"`
 }
 
-// watchPlan sends a plan whenever it changes.
 func (a *API) watchPlan(ctx context.Context, r *http.Request, send func(Message)) error {
 	selected := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, r.PathValue("name")).String()}
 	return one(ctx, follow.Plans(a.penstock, selected), send, func(all []*v1alpha1.ConfigurationPlan) Message {
@@ -105,7 +104,6 @@ func (a *API) compute(ctx context.Context, r *http.Request) (any, error) {
 	return Done{Name: r.PathValue("name")}, nil
 }
 
-// stop ends a run between two items.
 func (a *API) stop(ctx context.Context, r *http.Request) (any, error) {
 	asked, err := read[PlanRequest](r)
 	if err != nil {

@@ -106,8 +106,7 @@ type PodDetail struct {
 
 const (
 	// maxEvents bounds the shown events; the newest are shown.
-	maxEvents = 200
-	// eventsRead bounds the events that are read from a namespace.
+	maxEvents  = 200
 	eventsRead = 5000
 	// mostMessage bounds a text that a container or a component wrote, in bytes.
 	mostMessage = 1024
@@ -116,7 +115,6 @@ const (
 // core returns the client for the core API of the host.
 func (a *API) core() rest.Interface { return a.penstock.Discovery().RESTClient() }
 
-// pods returns the Pods of a revision.
 func (a *API) pods(ctx context.Context, r *http.Request) (any, error) {
 	out := Pods{Asked: time.Now().UTC().Format(time.RFC3339), Workloads: []Workload{}}
 	revision, err := a.penstock.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, r.PathValue("name"), metav1.GetOptions{})
@@ -146,7 +144,6 @@ func (a *API) pods(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// objectsOf returns the objects that a revision lists.
 func objectsOf(revision *v1alpha1.ClusterExtensionRevision) []workloads.Owner {
 	var objects []workloads.Owner
 	for _, phase := range revision.Spec.Phases {
@@ -230,7 +227,6 @@ func containersOf(containers []corev1.Container, statuses []corev1.ContainerStat
 	return out
 }
 
-// pod returns a Pod with its events.
 func (a *API) pod(ctx context.Context, r *http.Request) (any, error) {
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
 	if refusal := checkName(namespace); refusal != nil {

@@ -34,7 +34,6 @@ const (
 // Error implements error.
 func (r *Refusal) Error() string { return r.Message }
 
-// maxMessage bounds a message, in bytes.
 const maxMessage = 4 << 10
 
 // refusalOf returns the refusal for an error. It keeps the cluster's own message, if there is one.

@@ -105,7 +105,6 @@ type DecideRequest struct {
 	DryRun   bool     `json:"dryRun,omitempty"`
 }
 
-// watchRollout sends a rollout whenever it changes.
 func (a *API) watchRollout(ctx context.Context, r *http.Request, send func(Message)) error {
 	selected := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, r.PathValue("name")).String()}
 	return one(ctx, follow.Rollouts(a.penstock, selected), send, func(all []*v1alpha1.ClusterExtensionRollout) Message {
@@ -150,7 +149,6 @@ func handles(state fleet.State, event fleet.Event) bool {
 	return err == nil
 }
 
-// clusterSignal returns the signal of a cluster in a rollout.
 func clusterSignal(state fleet.State) Signal {
 	switch state {
 	case fleet.Succeeded, fleet.Present:
@@ -180,7 +178,6 @@ func fleetSignal(phase string, conditions []metav1.Condition) Signal {
 	}
 }
 
-// setRow projects a ClusterExtensionSet.
 func setRow(set *extensionset.Set) SetRow {
 	status := &set.Status
 	row := SetRow{Name: set.Name, State: cmp.Or(status.Phase, string(fleet.Pending)), Rollout: status.Rollout, Updated: int(status.Updated), Clusters: int(status.Clusters)}
@@ -202,7 +199,6 @@ func (a *API) sets() follow.Source[*unstructured.Unstructured] {
 	return ofHost(a.host.Resource(extensionset.Resource))
 }
 
-// rolloutGroups returns the diffs of a rollout.
 func (a *API) rolloutGroups(ctx context.Context, r *http.Request) (any, error) {
 	rollout, err := a.penstock.OlmV1alpha1().ClusterExtensionRollouts().Get(ctx, r.PathValue("name"), metav1.GetOptions{})
 	if err != nil {

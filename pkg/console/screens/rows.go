@@ -83,7 +83,6 @@ type PlanRow struct {
 // maxRowMessage bounds the message of a row, in bytes: a row is at most a few hundred bytes.
 const maxRowMessage = 240
 
-// extensionRow projects an extension.
 func extensionRow(e overview.Extension) ExtensionRow {
 	first := advice.Extension(e)[0]
 	row := ExtensionRow{Name: e.Name, Signal: first.Signal, State: first.State(), Message: text.Line(first.Announced(), maxRowMessage), Since: when(&first.Since)}
@@ -105,7 +104,6 @@ func extensionRow(e overview.Extension) ExtensionRow {
 	return row
 }
 
-// signalOf returns the signal of a revision.
 func signalOf(revision *v1alpha1.ClusterExtensionRevision) Signal {
 	return advice.Revision(revision, nil).Signal
 }
@@ -145,7 +143,6 @@ func frozen(revision *v1alpha1.ClusterExtensionRevision) string {
 	return text.Line(found.Message, maxRowMessage)
 }
 
-// planRow projects a plan.
 func planRow(plan *hcov1alpha1.ConfigurationPlan) PlanRow {
 	status := &plan.Status
 	row := PlanRow{
@@ -173,7 +170,6 @@ func planRow(plan *hcov1alpha1.ConfigurationPlan) PlanRow {
 
 func planSignal(plan *hcov1alpha1.ConfigurationPlan) Signal { return advice.Plan(plan).Signal }
 
-// when formats a time for pages.
 func when(at *metav1.Time) string {
 	if at == nil || at.IsZero() {
 		return ""

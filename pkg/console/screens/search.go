@@ -54,11 +54,9 @@ const (
 )
 
 const (
-	// mostHits bounds the shown hits.
 	mostHits = 50
 	// asMetadata is the Accept header for lists of metadata without specs.
 	asMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-	// mostSearch bounds the text of a search, in bytes.
 	mostSearch = 128
 )
 

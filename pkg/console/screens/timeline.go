@@ -65,11 +65,9 @@ const (
 )
 
 const (
-	// mostEntries bounds the shown entries; the newest are shown.
 	mostEntries = 300
 	// mostRuns bounds the plans whose runs are read; the newest are read.
-	mostRuns = 20
-	// mostChoices bounds the values that a filter offers.
+	mostRuns    = 20
 	mostChoices = 100
 	// sameWithin is the largest time between an event and the entry of the same fact in history or
 	// a condition.
@@ -119,7 +117,6 @@ func (a *API) timeline(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// choices returns the values of a filter, sorted.
 func choices(entries []Entry, of func(Entry) string) []string {
 	values := map[string]bool{}
 	for _, one := range entries {

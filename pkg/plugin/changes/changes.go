@@ -90,7 +90,6 @@ func Missing(diff *v1alpha1.RevisionDiff, view View) []string {
 	return missing
 }
 
-// maxCut bounds the list of objects with cut changes.
 const maxCut = 10
 
 // leftOut describes the omitted parts with their numbers; empty for none.
@@ -126,7 +125,6 @@ func whole(diff *v1alpha1.RevisionDiff, change *v1alpha1.ObjectChange, view View
 	return fmt.Sprintf("store %s without rolling it out (penstock render --paused | kubectl create -f -), then %s", diff.To, WholeCommand(diff, change))
 }
 
-// command returns the command that shows a diff.
 func command(diff *v1alpha1.RevisionDiff) string {
 	switch diff.From {
 	case "":
@@ -202,7 +200,6 @@ func Kind(apiVersion, kind string) string {
 	return schema.GroupKind{Group: version.Group, Kind: kind}.String()
 }
 
-// unified prints the lines of one object.
 func unified(s *screen.Screen, change *v1alpha1.ObjectChange) {
 	if change.NotCompared != "" {
 		s.Printf("\n")

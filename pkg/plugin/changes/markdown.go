@@ -73,7 +73,6 @@ type markdown struct {
 // reserved is the space for the note about omitted parts.
 const reserved = 4 << 10
 
-// add adds a part if there is space for it.
 func (m *markdown) add(part string) bool {
 	if m.out.Len()+len(part) > maxMarkdown-reserved {
 		return false

@@ -73,7 +73,6 @@ func placeOf(link string) (string, error) {
 	return "", outcome.Errorf(outcome.Unknown, "%q is not a link to a page of a console, which is https://HOST/x/argocd or has #/ and a place, as #/x/argocd", link)
 }
 
-// serveConsole serves until the context ends.
 func serveConsole(ctx context.Context, s *session.Session, options consoleOptions) error {
 	if options.port < 0 || options.port > 65535 {
 		return outcome.Errorf(outcome.Unknown, "--port %d: want 1 to 65535, or 0 for any free one", options.port)

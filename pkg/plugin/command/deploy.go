@@ -99,7 +99,6 @@ func positional(command *cobra.Command, args []string) int {
 	return len(args)
 }
 
-// deployment is one run of deploy.
 type deployment struct {
 	*session.Session
 	deployOptions
@@ -279,7 +278,6 @@ func activate(ctx context.Context, cluster *session.Cluster, revision *v1alpha1.
 	return review.SetState(ctx, cluster, revision, v1alpha1.LifecycleStateActive, annotations)
 }
 
-// follow shows the rollout until it has ended.
 func (d *deployment) follow(ctx context.Context, name string) error {
 	following, cancel := session.Within(ctx, d.timeout)
 	defer cancel()

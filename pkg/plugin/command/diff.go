@@ -66,7 +66,6 @@ func newDiff(s *session.Session) *cobra.Command {
 	return command
 }
 
-// addUnfold adds the flag of commands that show diffs.
 func addUnfold(flags *pflag.FlagSet, unfold *bool) {
 	flags.BoolVar(unfold, "unfold", false, "Show each object of which only labels of the version change (app.kubernetes.io/version, helm.sh/chart).")
 }
@@ -116,7 +115,6 @@ func missingSide(ctx context.Context, cluster *session.Cluster, name string, err
 	return err
 }
 
-// query returns the parameters that narrow a diff.
 func (o diffOptions) query() (map[string]string, error) {
 	query := map[string]string{}
 	if o.stat && (o.output == "" || o.output == session.Markdown) {

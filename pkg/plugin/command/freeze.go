@@ -131,7 +131,6 @@ func printFreeze(ctx context.Context, s *session.Session, cluster *session.Clust
 	s.Out.Para(screen.Yellow, screen.Notice, freezeText(frozen))
 }
 
-// freezeText returns the description of a freeze.
 func freezeText(frozen *corev1.ConfigMap) string {
 	said := fmt.Sprintf("frozen by %s since %s", cmp.Or(frozen.Data["author"], "somebody"), frozen.CreationTimestamp.UTC().Format(time.RFC3339))
 	if reason := frozen.Data["reason"]; reason != "" {

@@ -85,7 +85,6 @@ func historyTable(rows []v1alpha1.RevisionRecord, now time.Time) screen.Table {
 	return out
 }
 
-// repairText describes the reverted change and its time.
 func repairText(repair *v1alpha1.RepairRecord, now time.Time) string {
 	times := ""
 	if repair.Count > 1 {

@@ -59,7 +59,6 @@ func openTerminal(t *testing.T, rows uint16) *terminal {
 // up matches an escape that moves the cursor some lines up and erases the lines below.
 var up = regexp.MustCompile(`^\x1b\[(\d+)A\x1b\[J`)
 
-// styles matches colours.
 var styles = regexp.MustCompile(`\x1b\[\d*m`)
 
 // until reads until a line of the screen contains a text.
@@ -94,7 +93,6 @@ func (v *terminal) until(t *testing.T, text string) {
 	}
 }
 
-// start runs a command on the terminal.
 func (v *terminal) start(ctx context.Context, server *plugintest.Server, args ...string) <-chan int {
 	ended := make(chan int, 1)
 	kubeconfig := server.Kubeconfig()

@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// askAgain is the time between two requests for a plan.
 const askAgain = time.Second
 
 func newReady(s *session.Session) *cobra.Command {
@@ -154,7 +153,6 @@ func printReady(s *session.Session, answer *v1alpha1.UpgradeReadiness) {
 	}
 }
 
-// printSteps prints the steps of an upgrade, with the commands.
 func printSteps(s *session.Session, answer *v1alpha1.UpgradeReadiness) {
 	groups := []struct {
 		is    v1alpha1.UpgradeOrder

@@ -16,7 +16,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// plugin returns the root command.
 func plugin(t *testing.T) *cobra.Command {
 	t.Helper()
 	root, err := New(session.New(session.Process{

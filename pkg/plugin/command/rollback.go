@@ -57,7 +57,6 @@ func newRollback(s *session.Session) *cobra.Command {
 	return command
 }
 
-// rollback rolls back to a revision.
 func (d *deployment) rollback(ctx context.Context, to string) error {
 	target, err := d.target(ctx, to)
 	if err != nil {
@@ -142,7 +141,6 @@ func (d *deployment) showRollback(target string, would *v1alpha1.RevisionRollbac
 	return nil
 }
 
-// target returns the name of the revision to roll back to.
 func (d *deployment) target(ctx context.Context, to string) (string, error) {
 	history, err := d.cluster.OlmV1alpha1().RevisionHistories().Get(ctx, d.name, metav1.GetOptions{})
 	if session.NotFound(err) {

@@ -93,7 +93,6 @@ func (r *treeReader) read(ctx context.Context, revision *v1alpha1.ClusterExtensi
 	return out, nil
 }
 
-// pods returns the Pods of a namespace, by their owners.
 func (r *treeReader) pods(ctx context.Context, namespace string) (workloads.Pods, error) {
 	if known, read := r.namespaces[namespace]; read {
 		return known, nil
@@ -121,7 +120,6 @@ type revisionTree struct {
 	Pods map[workloads.Owner][]corev1.Pod
 }
 
-// lines returns the picture of a revision.
 func (r revisionTree) lines() []screen.Line {
 	lines := progress.RevisionLines(r.Revision)[:1]
 	byPhase := map[string][]*v1alpha1.RevisionObjectStatus{}

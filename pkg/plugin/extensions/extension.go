@@ -30,7 +30,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// getExtension reads a ClusterExtension.
 func getExtension(ctx context.Context, cluster *session.Cluster, name string) (*extension.Extension, error) {
 	object, err := cluster.Host.Resource(extension.Resource).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -216,7 +215,6 @@ func followExtension(ctx context.Context, s *session.Session, cluster *session.C
 	return nil, nil
 }
 
-// extensionSource follows one ClusterExtension.
 func extensionSource(cluster *session.Cluster, name string) follow.Source[*unstructured.Unstructured] {
 	return Source(cluster, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
 }

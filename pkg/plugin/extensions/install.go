@@ -71,7 +71,6 @@ func NewInstall(s *session.Session) *cobra.Command {
 	return command
 }
 
-// installation is one run of install.
 type installation struct {
 	*session.Session
 	installOptions
@@ -82,7 +81,6 @@ type installation struct {
 	cluster    *session.Cluster
 }
 
-// readConfig reads the file of --config.
 func (i *installation) readConfig() error {
 	if i.config == "" {
 		return nil
@@ -217,7 +215,6 @@ func (i *installation) choose(offered *catalogv1alpha1.CatalogPackage) error {
 	return nil
 }
 
-// request returns the requested installation.
 func (i *installation) request() install.Request {
 	return install.Request{
 		Package: i.pkg, Name: i.name, Namespace: i.Namespace(), Version: i.version, Channels: i.channels, Catalog: i.catalog,

@@ -51,7 +51,6 @@ func NewSearch(s *session.Session) *cobra.Command {
 	return command
 }
 
-// matches reports whether a package matches a search.
 func matches(one *catalogv1alpha1.CatalogPackage, wanted string) bool {
 	wanted = strings.ToLower(wanted)
 	if strings.Contains(strings.ToLower(one.Name), wanted) || strings.Contains(strings.ToLower(one.Description), wanted) {

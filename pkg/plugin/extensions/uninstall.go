@@ -105,7 +105,6 @@ func uninstall(ctx context.Context, s *session.Session, cluster *session.Cluster
 	return followLeaving(ctx, s, cluster, read, len(owned), options)
 }
 
-// ownedBy returns the revisions whose owner is an extension.
 func ownedBy(uid types.UID, all []*v1alpha1.ClusterExtensionRevision) []*v1alpha1.ClusterExtensionRevision {
 	var owned []*v1alpha1.ClusterExtensionRevision
 	for _, one := range all {

@@ -354,7 +354,6 @@ func (u *upgrading) done(ctx context.Context) error {
 	return u.PrintObject(u.output, read)
 }
 
-// yamlLines returns the lines of a value as YAML.
 func yamlLines(value any) ([]string, error) {
 	encoded, err := yaml.Marshal(value)
 	if err != nil {

@@ -82,7 +82,6 @@ func find(ctx context.Context, cluster *session.Cluster, asked string) (*v1alpha
 	return &newest, nil
 }
 
-// names completes rollouts and their sets.
 func names(s *session.Session) cobra.CompletionFunc {
 	return s.Complete(func(ctx context.Context, cluster *session.Cluster) ([]string, error) {
 		listed, err := cluster.OlmV1alpha1().ClusterExtensionRollouts().List(ctx, metav1.ListOptions{})
@@ -195,7 +194,6 @@ func show(s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) {
 	}
 }
 
-// showWindows prints the windows of waves.
 func showWindows(s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) {
 	for _, wave := range rollout.Spec.Waves {
 		if of := wave.Window; of != nil {
@@ -233,7 +231,6 @@ func newDiff(s *session.Session) *cobra.Command {
 	return command
 }
 
-// showGroups prints the diff of each group.
 func showGroups(s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) error {
 	for i, group := range rollout.Spec.Groups {
 		if i > 0 {

@@ -14,7 +14,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// approvalOptions are the flags of commands that approve.
 type approvalOptions struct {
 	hash, comment string
 	run           int64

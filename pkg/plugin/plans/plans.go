@@ -259,7 +259,6 @@ func Table(plans []v1alpha1.ConfigurationPlan) screen.Table {
 	return out
 }
 
-// names completes names of plans.
 func names(s *session.Session) cobra.CompletionFunc {
 	return s.Complete(func(ctx context.Context, cluster *session.Cluster) ([]string, error) {
 		listed, err := cluster.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{})

@@ -72,7 +72,6 @@ func (p *planReview) show(ctx context.Context) (*v1alpha1.ConfigurationPlan, err
 	}
 }
 
-// source follows the plan.
 func (p *planReview) source() follow.Source[*v1alpha1.ConfigurationPlan] {
 	return p.cluster.Plans(metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, p.name).String()})
 }

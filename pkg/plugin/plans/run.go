@@ -262,7 +262,6 @@ func (p *planReview) act(ctx context.Context, plan *v1alpha1.ConfigurationPlan, 
 	return nil
 }
 
-// follow shows the run until it has ended.
 func (p *planReview) follow(ctx context.Context, timeout time.Duration) error {
 	following, cancel := session.Within(ctx, timeout)
 	defer cancel()

@@ -16,7 +16,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// object is any, as JSON.
 type object = map[string]any
 
 // Server answers with files of a folder.

@@ -104,7 +104,6 @@ func isPath(from string) bool {
 	return filepath.IsAbs(from) || strings.HasPrefix(from, ".") || !strings.ContainsAny(from, "/:@")
 }
 
-// phases reads manifests.
 func (in Input) phases(ctx context.Context) ([]source.Phase, error) {
 	options := directory.Options{Warn: func(one directory.Error) { in.Warn(one.Error()) }}
 	if in.From == "-" {
@@ -132,7 +131,6 @@ func (in Input) phases(ctx context.Context) ([]source.Phase, error) {
 	return directory.Render(ctx, root.FS(), options)
 }
 
-// byProgram runs the command render.
 func (in Input) byProgram(ctx context.Context) (*v1alpha1.ClusterExtensionRevision, error) {
 	args := []string{"render"}
 	if in.From != "" {

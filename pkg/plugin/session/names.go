@@ -175,7 +175,6 @@ func namesOf[T metav1.Object](objects []T) []string {
 	return names
 }
 
-// maxNames bounds the names in one sentence.
 const maxNames = 8
 
 // Enumerate lists names in a sentence, such as "a, b and c". It lists only the first of many.

@@ -84,7 +84,6 @@ type surroundings struct {
 	checks *applyChecks
 	secret string
 	client discovery.DiscoveryInterfaceWithContext
-	// core is a client for the same cluster.
 	core   corev1client.CoreV1Interface
 	groups *metav1.APIGroupList
 }

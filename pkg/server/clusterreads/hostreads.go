@@ -18,7 +18,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/targetcluster"
 )
 
-// hostReadTimeout bounds one request to the host.
 const hostReadTimeout = 5 * time.Second
 
 // hostReads reads the host in the name of this process, which needs the right to get

@@ -26,7 +26,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
-// newLive returns the comparer of revisions with their clusters.
 func (r *Reads) newLive() (liveAnywhere, error) {
 	here := cluster{
 		config: r.Target.ConfigFor(serviceaccounts.Reader(), r.Accounts), rights: r.Authorizer,
@@ -51,7 +50,6 @@ func (r *Reads) newLive() (liveAnywhere, error) {
 	return liveAnywhere{Reads: r, here: made}, err
 }
 
-// cluster holds the access to one cluster.
 type cluster struct {
 	config *rest.Config
 	// rights decides which objects users may see there. who is the user that reads the cluster.
@@ -62,7 +60,6 @@ type cluster struct {
 	work   live.Work
 }
 
-// newLiveIn returns the comparer of revisions with one cluster.
 func (r *Reads) newLiveIn(c cluster) (*live.Live, error) {
 	targetClient, err := targetclient.New(targetclient.Options{Config: c.config, Redactor: r.Redactor})
 	if err != nil {
@@ -81,7 +78,6 @@ func (r *Reads) newLiveIn(c cluster) (*live.Live, error) {
 	}), nil
 }
 
-// previewsAtOnce bounds the concurrent requests of one live diff.
 const previewsAtOnce = 16
 
 // previewWork returns the engine's work for rolling out one revision into a cluster, and the

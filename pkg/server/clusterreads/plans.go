@@ -62,7 +62,6 @@ func (r *Reads) clientsOf() func(name string) (dynamic.Interface, error) {
 	}
 }
 
-// maxClients bounds the kept clients.
 const maxClients = 100
 
 // Schemas reads the definitions that a profile's definition refers to. They are public: any user of

@@ -52,7 +52,6 @@ type state struct {
 	waiting map[types.NamespacedName][]waiting
 }
 
-// waiting is one webhook of a configuration.
 type waiting struct {
 	id   manifest.ID
 	name string
@@ -88,7 +87,6 @@ func (s *state) may(ctx context.Context, asked authz.Right) error {
 	return fmt.Errorf("you cannot %s", asked)
 }
 
-// named is the namespace and name of an object.
 type named struct {
 	Metadata struct {
 		Namespace string `json:"namespace"`

@@ -14,7 +14,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
-// versionTimeout bounds the request for the version of a cluster.
 const versionTimeout = 5 * time.Second
 
 // Version returns the version of a Secret's cluster, for callers who may use that cluster. For an

@@ -24,7 +24,6 @@ const (
 	// longOutage is the length of an outage of the embedded etcd after which the caller starts
 	// over. After a longer outage, etcd clients wait too long between their retries.
 	longOutage = 10 * time.Second
-	// outageLook is the interval of checks whether etcd runs.
 	outageLook = 2 * time.Second
 	// hangPatience is the time that an embedded etcd may fail to answer while this process stops.
 	// hangLook is the interval of the checks. Together with the end of etcd, this takes a third of

@@ -41,7 +41,6 @@ func to(why, group string, resources []string, verbs []string, names ...string) 
 	return reasonedRule{why, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, ResourceNames: names, Verbs: verbs}}
 }
 
-// all is shorthand for lists in rules.
 func all(words ...string) []string { return words }
 
 // clusterRights returns the rights that this process needs in the host in its own name.
@@ -297,5 +296,4 @@ func WriteDefinitions(w io.Writer) error {
 	return nil
 }
 
-// servicePort is the port of a deployment's Service.
 const servicePort = 443

@@ -140,7 +140,6 @@ func TestNothingElseListens(t *testing.T) {
 	}
 }
 
-// listening returns the listening sockets that a process holds.
 func listening(t *testing.T, pid string) map[string]bool {
 	t.Helper()
 	ours := map[string]bool{}

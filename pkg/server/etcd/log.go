@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// entry is a warning or an error of etcd.
 type entry struct {
 	Level   zapcore.Level  `json:"level"`
 	Message string         `json:"message"`
@@ -31,7 +30,6 @@ func (e entry) to(log logr.Logger) {
 	log.Info("etcd warns: "+e.Message, keysAndValues...)
 }
 
-// logCore passes on etcd's warnings and errors.
 type logCore struct {
 	write  func(entry)
 	fields []zapcore.Field

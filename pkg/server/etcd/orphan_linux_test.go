@@ -21,7 +21,6 @@ import (
 // it is killed. The parent prints the child's process id.
 const parentArgument = "--parent-of-embedded-etcd"
 
-// runParent returns the code to exit with.
 func runParent(dir string) int {
 	p, err := StartProcess(context.Background(), Config{DataDir: dir, QuotaBytes: 1 << 30, Log: logr.Discard()}, "/proc/self/exe", childArgument)
 	if err != nil {
@@ -37,7 +36,6 @@ func runParent(dir string) int {
 	return 1
 }
 
-// family is an etcd process and its parent.
 type family struct {
 	parent *exec.Cmd
 	child  int

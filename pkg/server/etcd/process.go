@@ -29,8 +29,7 @@ const (
 	stopTimeout = 5 * time.Second
 	// startPatience is the time that a start waits for etcd before it continues without etcd.
 	startPatience = 15 * time.Second
-	// tailBytes bounds the kept output of a process.
-	tailBytes = 8 << 10
+	tailBytes     = 8 << 10
 )
 
 // Process runs an etcd in a child process, and restarts it when it ends. No failure of the disk or
@@ -53,8 +52,7 @@ type Process struct {
 	since time.Time
 	// store is the etcd directory, recorded when etcd first answered.
 	store os.FileInfo
-	// pid is the id of the process that runs, or ran last.
-	pid int
+	pid   int
 }
 
 // StartProcess runs an etcd on a data directory, by a command that calls ServeChild. It returns

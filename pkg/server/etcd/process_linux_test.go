@@ -32,7 +32,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patience bounds every wait.
 const patience = time.Minute
 
 // shortDir returns a directory whose path is short enough for a unix socket.
@@ -46,7 +45,6 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// startProcess runs an etcd until the test ends.
 func startProcess(t *testing.T, dir string) *Process {
 	t.Helper()
 	log, ctx := ktesting.NewTestContext(t)
@@ -58,7 +56,6 @@ func startProcess(t *testing.T, dir string) *Process {
 	return p
 }
 
-// eventually repeats a check until it passes.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -72,7 +69,6 @@ func eventually(t *testing.T, what string, check func() error) {
 	}
 }
 
-// puts writes a key, and returns the error.
 func puts(t *testing.T, p *Process, key, value string) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

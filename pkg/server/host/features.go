@@ -79,9 +79,7 @@ func delegated() []authz.Right {
 
 // findings are the host's answers about its features.
 type findings struct {
-	// served resources of the host.
-	served map[schema.GroupVersionResource]bool
-	// allowed rights of this process.
+	served  map[schema.GroupVersionResource]bool
 	allowed map[authz.Right]bool
 }
 
@@ -150,7 +148,6 @@ func (f Feature) lacks(found findings) (absent, forbidden []string) {
 	return absent, forbidden
 }
 
-// rights returns the rights that the feature needs.
 func (f Feature) rights() []authz.Right {
 	var rights []authz.Right
 	for _, resource := range f.Lists {

@@ -61,7 +61,6 @@ func (c Checks) Initializer() (apiserveradmission.PluginInitializer, error) {
 	}, nil
 }
 
-// hostRoles reads roles of the host.
 type hostRoles struct{ client kubernetes.Interface }
 
 var _ privilege.Roles = hostRoles{}

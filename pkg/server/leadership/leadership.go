@@ -20,7 +20,6 @@ const (
 	// LeaseName is the name of the Lease of the replica that runs the controllers.
 	LeaseName = "penstock-controllers"
 
-	// termBackoff is the pause after a failed term.
 	termBackoff = 2 * time.Second
 )
 

@@ -10,7 +10,6 @@ import (
 )
 
 const (
-	// interval is the interval of checks for memory to return to the system.
 	interval = 5 * time.Second
 	// quietBytes bounds the allocations in an interval that counts as idle. Watches, leases and
 	// probes allocate less.
@@ -72,7 +71,6 @@ func (s *Spare) GiveBack(ctx context.Context) {
 	}
 }
 
-// readUse reads the memory use from the Go runtime and the kernel.
 func readUse() usage {
 	samples := []metrics.Sample{
 		{Name: "/gc/heap/allocs:bytes"},

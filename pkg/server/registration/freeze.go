@@ -32,7 +32,6 @@ func (r *Registration) ensureFreezePolicy(ctx context.Context) error {
 	return nil
 }
 
-// freezeObjects returns the policy and its binding.
 func (r *Registration) freezeObjects() []managedobject.Object {
 	options := managedobject.ApplyOptions()
 	policies, name := r.options.Core.AdmissionregistrationV1(), olmv1alpha1.FreezeConfigMap

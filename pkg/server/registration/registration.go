@@ -48,8 +48,7 @@ const (
 	versionPriority      = 90
 
 	availableTimeout = 30 * time.Second
-	// registerRetry is the pause after a failed registration.
-	registerRetry = 15 * time.Second
+	registerRetry    = 15 * time.Second
 )
 
 // Options holds the settings of a Registration.
@@ -187,7 +186,6 @@ func (r *Registration) Objects() []managedobject.Object {
 	})
 }
 
-// stamp returns the time of a registration.
 func (r *Registration) stamp() string { return r.now().UTC().Format(time.RFC3339Nano) }
 
 func (r *Registration) applyService(ctx context.Context) (*corev1.Service, error) {

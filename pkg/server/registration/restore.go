@@ -128,7 +128,6 @@ func (k *Keeper) untouched(p managedobject.Object, object metav1.Object) bool {
 	return known && written.entry == ownEntry(object)
 }
 
-// ownEntry returns our entry in managedFields.
 func ownEntry(object metav1.Object) string {
 	for _, entry := range object.GetManagedFields() {
 		if entry.Manager == managedobject.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil {

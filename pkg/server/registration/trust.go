@@ -91,7 +91,6 @@ func (t *Trust) Run(ctx context.Context) {
 	}
 }
 
-// refresh reads the Secret now.
 func (t *Trust) refresh(ctx context.Context) error {
 	if t.shared == nil {
 		return nil

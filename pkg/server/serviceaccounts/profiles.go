@@ -45,7 +45,6 @@ type Profiles struct {
 // Profiles returns the identities of user-defined profiles. It sends no request.
 func (a *Accounts) Profiles() *Profiles { return &Profiles{accounts: a} }
 
-// profileJob returns the job of a profile.
 func profileJob(name string) Job { return Job{Name: profilePrefix + name} }
 
 // ConfigFor returns a client configuration for the plans of a profile. It sends no request.

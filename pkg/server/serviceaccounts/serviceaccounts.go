@@ -29,8 +29,7 @@ const (
 	// tokenLifetime is the life of a job's token. It is short, because only the deletion of the
 	// ServiceAccount revokes a token.
 	tokenLifetime = time.Hour
-	// tokenTimeout bounds the request for a token.
-	tokenTimeout = 5 * time.Second
+	tokenTimeout  = 5 * time.Second
 	// rightsTimeout bounds the wait until the host knows new rights. rightsPoll is the interval of
 	// checks.
 	rightsTimeout = 10 * time.Second
@@ -126,7 +125,6 @@ func (a *Accounts) configBy(part string, fetch func(context.Context) (credential
 	return config
 }
 
-// token requests a token of a job.
 func (a *Accounts) token(ctx context.Context, j Job) (credential, error) {
 	made, err := a.ask(ctx, a.options.Namespace, j.Name)
 	switch {
@@ -139,7 +137,6 @@ func (a *Accounts) token(ctx context.Context, j Job) (credential, error) {
 	return made, err
 }
 
-// ask requests a token of a ServiceAccount.
 func (a *Accounts) ask(ctx context.Context, namespace, name string) (credential, error) {
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()

@@ -15,7 +15,6 @@ const (
 	renewAgain = 10 * time.Second
 )
 
-// credential is a token.
 type credential struct {
 	value   string
 	expires time.Time

@@ -75,7 +75,6 @@ func (s *Snapshots) Run(ctx context.Context) {
 	}
 }
 
-// due returns the time until the next snapshot.
 func (s *Snapshots) due(now time.Time) (time.Duration, error) {
 	names, err := s.list()
 	if err != nil || len(names) == 0 {
@@ -108,7 +107,6 @@ func (s *Snapshots) take(ctx context.Context, now time.Time) (string, error) {
 	return path, errors.Join(errs...)
 }
 
-// list returns the names of the snapshots, oldest first.
 func (s *Snapshots) list() ([]string, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

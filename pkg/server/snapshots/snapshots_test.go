@@ -42,7 +42,6 @@ func (s *snapshotDir) file(name string) {
 	}
 }
 
-// start starts Run.
 func (s *snapshotDir) start(ctx context.Context) {
 	taker := &Snapshots{dir: s.dir, interval: time.Hour, keep: 3, metrics: s.gauge, save: func(_ context.Context, path string) error {
 		s.saved.Add(1)

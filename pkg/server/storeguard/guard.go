@@ -151,9 +151,8 @@ type Guard struct {
 	// forget makes every chain forget its objects in the cluster.
 	forget func(context.Context) (int, error)
 	// accept is the user's decision, see decisionToken, or empty.
-	accept string
-	now    func() time.Time
-	// timeout bounds one attempt.
+	accept  string
+	now     func() time.Time
 	timeout time.Duration
 	// down returns the reason why the store does not run, nil while it runs; optional.
 	down func() error

@@ -167,7 +167,6 @@ func (k *MarkKeeper) raiseLast(ctx context.Context) error {
 	return k.raise(ctx, highWater)
 }
 
-// pace decides when to raise the mark.
 type pace struct {
 	// raised is the last raised mark. at is the time of the last attempt.
 	raised int64
@@ -191,7 +190,6 @@ func (p *pace) due(highWater int64, now time.Time) bool {
 	return highWater > p.raised && (rests || long)
 }
 
-// done records an attempt.
 func (p *pace) done(highWater int64, now time.Time, ok bool) {
 	p.at, p.failing = now, !ok
 	if ok {

@@ -216,7 +216,6 @@ func (h *Health) run(ctx context.Context) {
 	}
 }
 
-// look requests the status of any connected member.
 func (h *Health) look(ctx context.Context) (*pb.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, spaceTimeout)
 	defer cancel()

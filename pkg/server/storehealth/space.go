@@ -185,7 +185,6 @@ func goes(object runtime.Object) bool {
 // longestAnswer bounds, in bytes, a user's answer that is stored without space.
 const longestAnswer = 4096
 
-// state is the state of an object before an update.
 type state struct {
 	archived    bool
 	generation  int64
@@ -219,7 +218,6 @@ func (s state) answeredBy(object runtime.Object) bool {
 	return answered && maps.Equal(now, s.annotations)
 }
 
-// archived reports whether an object is an archived revision.
 func archived(object runtime.Object) bool {
 	revision, ok := object.(*olm.ClusterExtensionRevision)
 	return ok && revision.Spec.LifecycleState == olm.LifecycleStateArchived

@@ -27,15 +27,13 @@ const (
 	lookInterval = 2 * time.Second
 	retryFirst   = time.Second
 	retryMax     = 10 * time.Second
-	// tryTimeout bounds one attempt.
-	tryTimeout = 10 * time.Second
+	tryTimeout   = 10 * time.Second
 )
 
 // Cluster is the target of revisions when it is not the host (--target-kubeconfig). Penstock first
 // identifies the cluster. It must be the cluster that the store knows, and this Penstock must have
 // claimed it. Until then every other request fails with the reason, as for an unreachable cluster.
 type Cluster struct {
-	// file is the path of the kubeconfig.
 	file string
 	// accepted names the cluster that the user confirmed, see --confirm-target-change.
 	accepted  string
@@ -44,8 +42,7 @@ type Cluster struct {
 	// checkTarget records the cluster of the inventories.
 	checkTarget func(ctx context.Context, cluster string, forget bool) error
 	link        *kubeconfig.Link
-	// interval is the interval at which the file is read.
-	interval time.Duration
+	interval    time.Duration
 }
 
 // Options holds the settings of a Cluster.
