@@ -14,8 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// operator returns an operator with 60 objects: half of them roles, a Deployment with many
-// variables, a definition and an instance.
+// operator returns an operator with 60 objects, half of them roles.
 func operator(t testing.TB) []manifest.Object {
 	var objects []manifest.Object
 	add := func(text string) { objects = append(objects, *object(t, text)) }

@@ -23,16 +23,16 @@ type Refusal struct {
 	// Object is the index of the object in the checked list.
 	Object int
 	Findings
-	// Unsure is true if the findings come only from this program's types, because the cluster's
-	// types could not be read. A newer cluster may have more fields.
+	// Unsure is true if only this program's types were used, because the cluster's types could not
+	// be read. A newer cluster may have more fields.
 	Unsure bool
 }
 
-// Check returns the objects that server-side apply would refuse if they are rolled out together. It
-// takes types from definitions among the objects, then from Kubernetes, then from the cluster; a
-// nil cluster has none. A finding by the types of Kubernetes counts only if the cluster agrees,
-// because its version may differ. Kinds of unknown type are not checked. After the first request
-// without an answer, the cluster is not asked again.
+// Check returns the objects that server-side apply would refuse if they are rolled out together.
+// Types come from definitions among the objects, then from Kubernetes, then from the cluster (which
+// may be nil). A finding by the types of Kubernetes counts only if the cluster agrees, because its
+// version may differ. Kinds of unknown type are not checked. After the first request without an
+// answer, the cluster is not asked again.
 func Check(ctx context.Context, builtin *BuiltinTypes, cluster Cluster, objects []manifest.Object) ([]Refusal, error) {
 	c := &check{builtin: builtin, definitions: NewDefinitions(builtin, objects), cluster: cluster, asked: map[runtimeschema.GroupVersion]bool{}}
 	var refusals []Refusal
@@ -116,8 +116,8 @@ func (f *Findings) dependOnVersion() bool {
 	return false
 }
 
-// undecodable reports whether the object cannot be decoded into the Go type of its kind. OpenAPI
-// documents of a cluster cannot show that.
+// undecodable reports whether the object cannot be decoded into its Go type, which OpenAPI
+// documents cannot show.
 func (f *Findings) undecodable() bool {
 	for _, one := range f.List {
 		if one.Reason == Undecodable {

@@ -37,8 +37,8 @@ const newerConfigMaps = `{"components":{"schemas":{"ConfigMap":{"type":"object",
 "apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":{"type":"object","x-kubernetes-preserve-unknown-fields":true},
 "data":{"type":"object","additionalProperties":{"type":"string"}},"novelty":{"type":"string"}}}}}}`
 
-// lamps is a document with a custom resource without status in its schema, as an API server serves
-// it with or without the subresource.
+// lamps is a document with a custom resource whose schema has no status. An API server adds the
+// status path if the kind has the subresource.
 func lamps(path string) string {
 	return `{"components":{"schemas":{"Lamp":{"type":"object","x-kubernetes-group-version-kind":[{"group":"example.com","kind":"Lamp","version":"v1"}],"properties":{
 "apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}},

@@ -1,9 +1,9 @@
 // Package applycheck checks without a cluster whether server-side apply can take a manifest. It
-// walks through an object with the types by which kube-apiserver merges fields: the types of
-// Kubernetes (Builtin), of CustomResourceDefinitions (Definitions), and of a cluster's OpenAPI
-// document (OpenAPI). It finds duplicate keys of lists, undeclared fields and values of a wrong
-// type. For kinds of client-go, it also finds values that cannot be decoded.
+// uses the types by which kube-apiserver merges fields: of Kubernetes (Builtin), of
+// CustomResourceDefinitions (Definitions), and of a cluster's OpenAPI document (OpenAPI). It finds
+// duplicate keys of lists, undeclared fields and values of a wrong type. For kinds of client-go, it
+// also finds values that cannot be decoded.
 //
 // It has no client and does not depend on Penstock's API. docs/reference/manifests.md lists the
-// findings and their results.
+// findings.
 package applycheck

@@ -45,8 +45,8 @@ type Finding struct {
 	Path Path
 	// First is the index of the earlier item that a duplicate repeats.
 	First int
-	// Problem describes for a user the found and the allowed value. It contains no value except the
-	// key of a duplicate item.
+	// Problem describes the found and the allowed value, for users. Only for a duplicate item it
+	// contains a value, the key.
 	Problem string
 }
 

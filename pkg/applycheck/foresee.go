@@ -81,8 +81,8 @@ func (f *foresight) notes(ctx context.Context, object *manifest.Object) (notes [
 	return notes
 }
 
-// served reports whether the cluster serves the kind, or this is unknown. It adds a note if the
-// kind is not served.
+// served reports whether the cluster serves the kind, or cannot say. It adds a note if the kind is
+// not served.
 func (f *foresight) served(ctx context.Context, object *manifest.Object, notes *[]string) bool {
 	kind := object.GroupVersionKind()
 	f.definitions.TypeOf(kind) // parses the definitions of the group

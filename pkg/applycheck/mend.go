@@ -144,8 +144,8 @@ func mayBeAbsent(variable map[string]any) bool {
 	return false
 }
 
-// readBetween reports whether one of the variables refers to another by $(name). The kubelet
-// inserts the value that the name has at that position.
+// readBetween reports whether one of the variables refers to another by $(name), which the kubelet
+// replaces by the value at that position.
 func readBetween(variables []any, name string) bool {
 	for _, one := range variables {
 		variable, _ := one.(map[string]any)

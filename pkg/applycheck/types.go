@@ -92,8 +92,8 @@ func (b *BuiltinTypes) TypeOf(kind runtimeschema.GroupVersionKind) *Type {
 		t.values = b.decoders.of(kind)
 		return t
 	}
-	// Such objects are not decoded, because that takes longer than all other checks: the schemas in
-	// definitions are large. Their types must suffice.
+	// These objects are not decoded: their schemas are large, and decoding would take longer than
+	// all other checks.
 	return named(b.extensions, name)
 }
 

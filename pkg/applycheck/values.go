@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// decoders decode objects into Go types, as kube-apiserver does. Quantities, times and base64 are
-// strings, and only decoding shows whether they are valid.
+// decoders decode objects into Go types, as kube-apiserver does. Only decoding shows whether
+// quantities, times and base64 are valid.
 type decoders struct{ scheme *runtime.Scheme }
 
 func newDecoders() (*decoders, error) {
@@ -46,8 +46,8 @@ func (d *decoder) check(object *manifest.Object, findings *Findings) {
 	}
 }
 
-// undecodable returns the reason why an object does not match its kind. For a Secret, the reason
-// has no detail, because decoders quote the values that they cannot read.
+// undecodable returns the reason why an object does not match its kind. For a Secret, it has no
+// detail, because decoders quote values.
 func undecodable(id manifest.ID, err error) string {
 	if id.IsSecret() {
 		return "it cannot be read as a Secret: the values of data are base64, those of stringData text"

@@ -13,9 +13,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// walk visits an object with its type, like the validation in kube-apiserver's merge library
-// (structured-merge-diff, typed/validate.go). Unlike the library, it reports the positions of
-// duplicates and keeps values out of messages.
+// walk visits an object with its type, like kube-apiserver's merge library (structured-merge-diff,
+// typed/validate.go). Unlike the library, it reports the positions of duplicates and keeps values
+// out of messages.
 type walk struct {
 	schema   *smdschema.Schema
 	path     Path

@@ -1,10 +1,10 @@
-// Package crdsafety checks whether a CustomResourceDefinition can replace the definition in the
-// cluster without breaking stored objects and the clients that write them. The checks are those of
-// sigs.k8s.io/crdify with OLM v1's settings, and one for oneOf. The package is pure: callers pass
-// in the cluster's definition with its status.
+// Package crdsafety checks whether a CustomResourceDefinition can replace the one in the cluster
+// without breaking stored objects and their clients. The checks are those of sigs.k8s.io/crdify
+// with OLM v1's settings, and one for oneOf. The package is pure: callers pass in the cluster's
+// definition with its status.
 //
-// It has its own walk over the schema, because crdify's walk keeps one schema for a property and
-// for its alternatives (anyOf, oneOf), which hides changes of such a property.
+// It has its own walk over the schema, because crdify's walk mixes a property with its alternatives
+// (anyOf, oneOf) and so hides changes.
 package crdsafety
 
 import (
@@ -35,8 +35,8 @@ const maxFindings = 20
 type Finding struct {
 	// Check is the name of the check, one of Checks.
 	Check string `json:"check"`
-	// Version is the version in which the change is. It is empty for the definition as a whole, and
-	// "v1alpha1 -> v1" for a difference between two versions that are served at the same time.
+	// Version of the change; empty for the whole definition, and "v1alpha1 -> v1" for a difference
+	// between two versions that are served at the same time.
 	Version string `json:"version,omitempty"`
 	// Property is the path of the field, such as ^.spec.size; [*] means every element.
 	Property string `json:"property,omitempty"`

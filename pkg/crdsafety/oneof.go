@@ -19,8 +19,7 @@ const oneOfCheck = "oneOf"
 
 // oneOf compares the alternatives of a property of which exactly one must match. A removed
 // alternative refuses values that were accepted. A new alternative may match together with another
-// alternative, which also refuses values. crdify has this check only in versions that are not
-// released yet.
+// one, which also refuses values. No released version of crdify has this check.
 type oneOf struct{ enforcement config.EnforcementPolicy }
 
 var (

@@ -19,9 +19,9 @@ import (
 // longestValue is the largest size of a value in a message, in bytes.
 const longestValue = 80
 
-// compareVersions compares every property of one schema with another. Within one version, the check
-// for removed fields reports a missing property. Between versions, a missing property counts as an
-// empty schema.
+// compareVersions compares every property of one schema with another. If absent is false, missing
+// properties are ignored, because the check for removed fields reports them. Otherwise they count
+// as empty schemas.
 func (c *Checker) compareVersions(name string, from, to apiextensionsv1.CustomResourceDefinitionVersion, absent bool) []Finding {
 	before, after := flatten(from.Schema.OpenAPIV3Schema), flatten(to.Schema.OpenAPIV3Schema)
 	var found []Finding

@@ -149,9 +149,8 @@ func readYAML(t testing.TB, file string) []manifest.Object {
 
 // TestRealVersions compares each real version with the previous one, and checks that the
 // differences are complete and without noise. Applied to the old object, they give the new one;
-// each difference that can be applied alone changes the old object. Operators in the history change
-// little between versions, so the test compares only every third version; FULL=1 makes it compare
-// all versions.
+// each difference that can be applied alone changes it. By default only every third version is
+// compared; FULL=1 compares all.
 func TestRealVersions(t *testing.T) {
 	sources := map[string]func(testing.TB) map[string][]release{
 		"history":   history,

@@ -1,5 +1,5 @@
 // Package diff compares two manifests, or two revisions: field by field, as a unified diff, and in
-// notes for users. The user who approves a revision must see its effect, without noise and without
+// notes for users. It shows the effect of a revision to its approver, without noise and without
 // Secrets.
 //
 // The package has only pure functions: no client, no clock, no store. Manifests are hostile input:
@@ -44,7 +44,7 @@ type Options struct {
 // fills in are ignored. Objects with the same digest are equal without parsing their JSON. If one
 // has no digest, the bytes decide.
 //
-// If the context ends before the comparison, NotCompared says so.
+// If the context ends first, NotCompared says so.
 func Compare(ctx context.Context, old, new *manifest.Object, options Options) Change {
 	return newComparison(ctx, options.Schema, options).change(old, new)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// checkNoise checks that every change has an effect: applied alone, it makes the old object another
-// object, also in the Go types of Kubernetes. It returns the number of changes that were tried.
+// checkNoise checks that every change has an effect: applied alone, it changes the old object, also
+// in the Go types of Kubernetes. It returns the number of changes that were tried.
 func checkNoise(t difftest.TB, types schema.Schema, old *manifest.Object, change Change) int {
 	t.Helper()
 	// Definitions are large and have many changes, so only some are tried, evenly distributed.

@@ -111,8 +111,8 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-// respelled returns the same manifest in a spelling that is not canonical, as live objects have it.
-// Another reader parses it, with the same result.
+// respelled returns the same manifest in a spelling that is not canonical, which another reader
+// parses.
 func respelled(object *manifest.Object) *manifest.Object {
 	if object == nil {
 		return nil

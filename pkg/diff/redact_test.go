@@ -68,8 +68,8 @@ stringData: {stays: secret-stays, changes: secret-new, comes: secret-comes}`)
 	}
 }
 
-// TestNothingLeaks puts a word in all positions where it must be hidden, in all kinds of change,
-// and searches the whole output for it.
+// TestNothingLeaks puts a word in all positions that must be hidden, in all kinds of change, and
+// searches the output for it.
 func TestNothingLeaks(t *testing.T) {
 	const word = "hunter2"
 	encoded := base64.StdEncoding.EncodeToString([]byte(word))

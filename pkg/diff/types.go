@@ -52,9 +52,9 @@ type Change struct {
 	// Notes are remarks for the reviewer, the most severe first.
 	Notes []review.Note
 
-	// OnlyLabels describes the change of version labels if nothing else of the object changes, such
-	// as "app.kubernetes.io/version 1.18.4 → 1.20.3". It is empty if a selector names the label.
-	// Renderers may show the objects that share it in one line.
+	// OnlyLabels describes the change of version labels if nothing else changes, such as
+	// "app.kubernetes.io/version 1.18.4 → 1.20.3". It is empty if a selector names the label.
+	// Renderers may show objects with the same change in one line.
 	OnlyLabels string
 
 	// NotCompared is the reason why there are no fields, lines and notes although the manifests
@@ -99,8 +99,8 @@ type FieldChange struct {
 // Summary counts objects.
 type Summary struct {
 	Added, Removed, Changed, Unchanged int
-	// OldBytes and NewBytes are the sizes of the manifests. Secrets are not counted, because their
-	// size would reveal something about their content.
+	// OldBytes and NewBytes are the sizes of the manifests without Secrets, whose size would reveal
+	// something about their content.
 	OldBytes, NewBytes int64
 }
 
@@ -173,7 +173,6 @@ type Limits struct {
 }
 
 // ForOne returns the limits for the diff of a single object, which may use the total limits alone.
-// A manifest that exceeds even these limits is too large to be reviewed by reading.
 func ForOne() Limits {
 	const all = 32 << 20
 	return Limits{

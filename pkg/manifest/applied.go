@@ -64,7 +64,7 @@ func formOf(id ID) (form func(map[string]any) bool, markers []string) {
 }
 
 // foldStringData merges stringData into data like the API server: stringData overrides data. An
-// invalid Secret stays unchanged, so that the API server's error is about the manifest as written.
+// invalid Secret stays unchanged, so that the API server's error is about the written manifest.
 func foldStringData(secret map[string]any) bool {
 	data, readable := fieldsOf(secret["data"])
 	plain, plainReadable := fieldsOf(secret["stringData"])

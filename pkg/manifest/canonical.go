@@ -14,16 +14,16 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// This package writes the canonical form itself, because digests outlive the Go release that made
-// them: encoding/json changed its escapes of \b and \f in Go 1.22. The form is RFC 8785 with two
-// differences: keys are sorted by their bytes, and 64-bit integers are kept exactly. (Larger
-// integers are floats, as they are for the API server.)
+// This package writes the canonical form itself, because digests outlive Go releases: encoding/json
+// changed its escapes of \b and \f in Go 1.22. The form is RFC 8785 with two differences: keys are
+// sorted by their bytes, and 64-bit integers are kept exactly. (Larger integers are floats, as in
+// the API server.)
 //
 // The format is frozen. A change would give every stored manifest another digest.
 
 // decodeJSON decodes a JSON object like the API server: integers stay integers, and keys are
-// case-sensitive. Unlike the API server, it refuses duplicate keys and invalid UTF-8. The API
-// server would drop or replace them silently, and apply another content than was reviewed.
+// case-sensitive. Unlike the API server, it refuses duplicate keys and invalid UTF-8: the API
+// server would silently apply another content than was reviewed.
 func decodeJSON(data []byte) (map[string]any, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("parsing JSON: not valid UTF-8")
@@ -112,8 +112,8 @@ func appendOther(out []byte, value any) ([]byte, error) {
 	return appendCanonical(out, decoded)
 }
 
-// appendFloat appends the shortest decimal that parses as f. A float without a fraction is written
-// like an integer, so 1.0, 1e0 and 1 are equal, as they are for the API server.
+// appendFloat appends the shortest decimal that parses as f. 1.0, 1e0 and 1 are written alike,
+// because they are equal for the API server.
 func appendFloat(out []byte, f float64) ([]byte, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, fmt.Errorf("number %v: JSON has no such number", f)

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxFieldErrors is the largest number of reported errors of one object. Otherwise an object with
-// ten thousand bad annotations would cause an error of a megabyte.
+// maxFieldErrors is the largest number of reported errors of one object, which bounds the size of
+// the error.
 const maxFieldErrors = 20
 
 // FieldError is a fault of a manifest.

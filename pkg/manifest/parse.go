@@ -49,10 +49,10 @@ func Parse(data []byte) (Object, error) {
 // Canonical is Parse for a decoded object. It neither changes nor keeps the object.
 //
 // The canonical form omits empty fields that encoders of Go types write in metadata
-// (creationTimestamp: null) and in status. It omits status for kinds of Kubernetes. A null label or
+// (creationTimestamp: null) and in status. It omits status for kinds of Kubernetes; for other
+// kinds, status is content unless they have the subresource (see WithoutStatus). A null label or
 // annotation becomes an empty string, as in API servers. All other fields stay as written,
-// including stringData of a Secret. The status of other kinds also stays, because it is content if
-// the kind has no status subresource (see WithoutStatus).
+// including stringData of a Secret.
 func Canonical(object map[string]any) (Object, error) {
 	var found findings
 	ref := identify(object, &found)

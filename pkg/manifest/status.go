@@ -42,8 +42,8 @@ func WithoutStatus(raw []byte) ([]byte, bool, error) {
 	return without, err == nil, err
 }
 
-// WithoutStatus returns the manifest without status, as older revisions have it, and false for a
-// manifest without status. Earlier releases did not keep status.
+// WithoutStatus returns the manifest without status, in the form of earlier releases, and false for
+// a manifest without status.
 func (d Digester) WithoutStatus(object Object) (Object, bool, error) {
 	without, has, err := WithoutStatus(object.JSON)
 	if err != nil || !has {

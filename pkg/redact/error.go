@@ -25,8 +25,8 @@ type Error struct {
 // Unwrap returns the redacted API error.
 func (e *Error) Unwrap() error { return e.StatusError }
 
-// Error returns an error about an object in a form that may be shown in status, events and logs.
-// For a kind without hidden fields it returns err unchanged.
+// Error redacts an error about an object for status, events and logs. For a kind without hidden
+// fields it returns err unchanged.
 //
 // For a Secret it keeps only the reason and the names of the fields, because the message may
 // contain a value in any form. It does the same for a kind with hidden fields if no object is
@@ -154,8 +154,7 @@ func (r *Redactor) complainsOfHidden(id manifest.ID, status metav1.Status) bool 
 }
 
 // at returns the mask at a path as API servers write it: spec.users[0].name, data[key]. Brackets
-// hold an index, a key of a list's item, or a key of an object. At a hidden value, it ignores the
-// rest of the path.
+// hold an index or a key. At a hidden value, it ignores the rest of the path.
 func (m Mask) at(path string) Mask {
 	for path != "" && len(m) > 0 && !m.ends() {
 		var name string

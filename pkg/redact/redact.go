@@ -2,10 +2,10 @@
 // from diffs, conditions, events and logs. More users can read those than the objects that they
 // describe.
 //
-// Mask hides fields by their path, in objects whose fields are known. Messages from other programs,
-// such as the cluster's API server and its admission webhooks, can contain any text. Of an error
-// about a Secret, only the reason and the names of fields are kept. In other texts, Values replaces
-// the values wherever they occur. The package is pure: no client, no clock.
+// Mask hides fields by their path, in objects whose fields are known. Messages of API servers and
+// webhooks can contain any text. Of an error about a Secret, only the reason and the names of
+// fields are kept. In other texts, Values replaces the hidden values. The package is pure: no
+// client, no clock.
 package redact
 
 import (
@@ -106,8 +106,7 @@ func (r *Redactor) Hides(kind schema.GroupKind) bool {
 }
 
 // Fields returns the paths of a kind's hidden fields up to the first part that is no name: {"spec",
-// "users"} for `.spec.users[*].password`. Code that keeps only parts of an object uses it to find
-// the parts with hidden fields.
+// "users"} for `.spec.users[*].password`. It is for code that keeps only parts of an object.
 func (r *Redactor) Fields(kind schema.GroupKind) [][]string {
 	var fields [][]string
 	for _, path := range r.Mask(kind) {

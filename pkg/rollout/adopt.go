@@ -16,12 +16,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// adopt takes over an existing object. One guarded patch moves the fields of the former manager to
-// the chain's manager. Then one apply writes the manifest, which removes the fields that only the
+// adopt takes over an existing object. One patch moves the fields of the former manager to the
+// chain's manager. Then one apply writes the manifest, which removes the fields that only the
 // former manager had set.
 //
-// After a crash between the two writes, the object has its old content, and the chain's manager
-// owns the fields. The next pass continues with the apply.
+// After a crash between the two writes, the chain's manager owns the fields of the old content. The
+// next pass continues with the apply.
 func (o *object) adopt(ctx context.Context, seen Seen) objectResult {
 	if seen.Managed == nil {
 		live, err := o.readLive(ctx, o.step.Ref)
@@ -78,9 +78,8 @@ func (o *object) adopt(ctx context.Context, seen Seen) objectResult {
 	return result
 }
 
-// unproven returns the reason why an object does not count as restored from a backup, or "". The
-// digest that the object records may be keyed by another store, so unproven compares the live
-// content.
+// unproven returns the reason why an object does not count as restored from a backup, or "". It
+// compares the live content, because another store's key may have made the recorded digest.
 func (o *object) unproven(ctx context.Context, seen Seen, wanted map[string]any) (string, error) {
 	memo := o.memo
 	if memo != nil && !memo.Intent() || !o.who.restored(o.step, seen.Observation, memo) || seen.Applied == o.step.Digest {
@@ -121,8 +120,8 @@ func (o *object) adopted(uid types.UID) bool {
 	return memo != nil && memo.Adopted && (memo.Intent() || memo.UID == uid)
 }
 
-// adoptWithAll adopts an object whose extra fields the server refuses to remove: it restores the
-// former managedFields, and applies the manifest without removing any field.
+// adoptWithAll adopts an object whose extra fields the server refuses to remove. It restores the
+// former managedFields and applies the manifest without removing a field.
 func (o *object) adoptWithAll(ctx context.Context, seen Seen, before []metav1.ManagedFieldsEntry, yielded []string, why error) objectResult {
 	live, err := o.engine.Writer.Reassign(ctx, o.step.Ref, preconditionOf(seen), before)
 	if err != nil {
@@ -172,9 +171,9 @@ func (o *object) update(ctx context.Context, seen Seen) objectResult {
 	return o.apply(ctx, seen, onto(seen), yielded, events...)
 }
 
-// formerly returns the last applied manifest of the object, as written and as Penstock would apply
-// it now, if the two differ and the desired manifest is a different one. An earlier Penstock may
-// have applied it as written (see managedfields.Reform).
+// formerly returns the last applied manifest, as written and as Penstock would apply it now. It
+// returns nil if the two are equal, or the manifest is unchanged. An earlier Penstock may have
+// applied it as written (see managedfields.Reform).
 func (o *object) formerly(ctx context.Context, seen Seen) (written, applied map[string]any) {
 	memo := o.memo
 	if memo == nil || memo.UID != seen.UID || memo.Digest == "" || memo.Digest == o.step.Digest {
@@ -214,9 +213,8 @@ func (o *object) leftOf(ctx context.Context, seen Seen, wanted map[string]any) (
 	return left, all, nil
 }
 
-// changed reports whether the chain's entry in managedFields differs from the recorded entry, or no
-// entry is recorded. After a crash or the loss of the store, later changes of the object are
-// unknown.
+// changed reports whether the chain's entry in managedFields differs from the recorded entry.
+// Without a record, after a crash or the loss of the store, it returns true.
 func (o *object) changed(seen Seen) bool {
 	memo := o.memo
 	if memo == nil || memo.UID != seen.UID {
@@ -226,8 +224,8 @@ func (o *object) changed(seen Seen) bool {
 	return entry.Digest != memo.ManagedEntry
 }
 
-// wiped reports whether the object has lost the chain's entry in managedFields while its manifest
-// changed. Without that entry, an apply would never remove the fields that the new manifest omits.
+// wiped reports whether the object has lost the chain's managedFields entry while its manifest
+// changed. An apply would then never remove the fields that the new manifest omits.
 func (o *object) wiped(seen Seen) bool {
 	memo := o.memo
 	if memo == nil || memo.UID != seen.UID || memo.ManagedEntry == "" || memo.Digest == o.step.Digest {

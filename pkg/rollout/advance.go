@@ -11,8 +11,8 @@ import (
 
 // advance reaches the stages of the newest unpaused layer, one after the other. A stage is reached
 // when all earlier stages are complete. An early stage needs only applied stages before it in its
-// phase. Older layers do not advance, because the newest unpaused layer supersedes them. A paused
-// layer does not advance either, and does not stop the layer below it.
+// phase. Older layers do not advance, because this layer supersedes them. A paused layer does not
+// stop the layer below it.
 //
 // It returns the objects that prevent the next phase from starting.
 func (p *pass) advance(ctx context.Context) (refusals, error) {

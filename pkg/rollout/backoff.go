@@ -35,8 +35,8 @@ func (o *object) backedOff(seen Seen) (objectResult, bool) {
 }
 
 // attempt identifies the state that a manifest is written onto: the live version and, for a shared
-// object, the policy. The resource version of an absent object is ignored: it only says how current
-// the watch is.
+// object, the policy. It ignores the resource version of an absent object, which only tells how
+// current the watch is.
 func (o *object) attempt(seen Seen) attempt {
 	what := attempt{presence: seen.Presence}
 	if o.step.Policy.Own == stage.Shared {

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/budget"
 )
 
-// Budget bounds the loss of objects that no user has asked for: a revision may lack many objects by
+// Budget bounds the loss of objects that no user asked for: a revision may omit many objects by
 // mistake.
 type Budget struct {
 	// Explicit holds the numbers of revisions that a user is deleting. Deletions of their objects
@@ -21,10 +21,10 @@ type Budget struct {
 	// Listed returns the objects of a revision that is not a layer, and whether they are known.
 	// With a nil Listed, no object counts as replaced.
 	Listed func(revision int64) ([]manifest.ID, bool)
-	// Undone reports whether only a failed upgrade had added an object: a revision that never
-	// succeeded gave it its content, an earlier revision succeeded, and no revision with the object
-	// succeeded. The deletion of such an object does not count, unless it contains other objects or
-	// data. If Undone is nil, no object is undone.
+	// Undone reports whether only a failed upgrade had added an object: the revision of its content
+	// never succeeded, an earlier revision did, and no revision with the object did. Its deletion
+	// does not count, unless it contains other objects or data. If Undone is nil, no object is
+	// undone.
 	Undone func(id manifest.ID, revision int64) bool
 	// Reviewed reports whether a user named the deletion of an object before resuming a later
 	// revision. If Reviewed is nil, no deletion is reviewed.
@@ -93,8 +93,7 @@ func (p *pass) acknowledge(first *object, what, token string) {
 }
 
 // emptyDefinitions returns the CustomResourceDefinitions among objects whose deletion would need an
-// acknowledgement and that have no instances. An empty definition is checked again before its
-// deletion. The finding that instances exist is cached for a while.
+// acknowledgement and that have no instances. It caches for a while that instances exist.
 func (p *pass) emptyDefinitions(ctx context.Context, objects []*object) (map[manifest.ID]bool, error) {
 	empty := map[manifest.ID]bool{}
 	now := p.engine.Clock.Now()
@@ -122,9 +121,8 @@ func (p *pass) emptyDefinitions(ctx context.Context, objects []*object) (map[man
 	return empty, nil
 }
 
-// isFree reports whether the deletion of an object does not count against the budget. Examples: the
-// deletion was charged before, it is unknown whether the object exists, a user deletes the
-// revision, or the object is released instead.
+// isFree reports whether the deletion of an object does not count: it was charged before, a user
+// deletes the revision, the object is released instead, or its existence is unknown.
 func (o *object) isFree(empty map[manifest.ID]bool) bool {
 	id := o.step.ID
 	return o.memo.Doomed || o.memo.Intent() || o.Budget.Explicit[o.revision] || o.Orphan[o.revision] || o.leaves() ||

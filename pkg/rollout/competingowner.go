@@ -9,8 +9,8 @@ import (
 )
 
 // CompetingOwner is another program that may roll out the objects of a chain. It must record its
-// ownership before it writes its first object, as Helm does with the Secret of a release. So the
-// engine needs no watch: a check before the first write of a pass is early enough.
+// ownership before its first write, as Helm does with the Secret of a release. So a check before
+// the first write of a pass suffices, and the engine needs no watch.
 type CompetingOwner interface {
 	// Claims returns, as text, the reason why the other program owns the objects now, and the
 	// user's options. It returns "" if the program does not own them. It costs a request.
@@ -25,9 +25,9 @@ type claim struct {
 	why    string
 }
 
-// isClaimed reports whether a competing owner owns the objects, or its ownership is unknown. In
-// both cases this pass writes nothing. The engine asks only before the first write, so an idle pass
-// costs no request.
+// isClaimed reports whether a competing owner owns the objects, or its ownership is unknown. Then
+// this pass writes nothing. The engine asks only before the first write, so an idle pass costs no
+// request.
 func (p *pass) isClaimed(ctx context.Context) bool {
 	if p.CompetingOwner == nil {
 		return false

@@ -54,9 +54,9 @@ func (i inside) again(full string, now time.Time, jitter func(time.Duration) tim
 	return inside{full: full, next: now.Add(jitter(wait)), wait: wait}
 }
 
-// holdNonEmpty returns failures for bound claims and for namespaces with objects of other owners,
-// among the objects whose revision a user deletes. The user may not know that their content would
-// be deleted too, so Penstock asks for an acknowledgement.
+// holdNonEmpty returns failures for bound claims and namespaces with foreign objects, if a user
+// deletes their revision. The user may not expect that their content is deleted too, so Penstock
+// asks for an acknowledgement.
 func (p *pass) holdNonEmpty(ctx context.Context, objects []*object, kind func(manifest.ID) bool) ([]Failure, error) {
 	var asking []*object
 	var held []Failure
@@ -177,9 +177,8 @@ func (o *object) lookIntoNamespace(ctx context.Context, inventory Inventory) (st
 	return "", nil
 }
 
-// ofOthers returns the objects that are not in the chain's inventory and that a user or another
-// program made. It omits objects with an owner, and OLM's copies, because their controllers
-// generate them.
+// ofOthers returns the objects of other owners. It omits objects in the chain's inventory, objects
+// with an owner, and OLM's copies, because controllers generate the latter two.
 func ofOthers(inventory Inventory, all []metav1.PartialObjectMetadata) []manifest.ID {
 	var others []manifest.ID
 	for i := range all {

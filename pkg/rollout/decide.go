@@ -168,11 +168,11 @@ func handBack(id manifest.ID) string {
 	}
 }
 
-// restored reports whether the object was restored from a backup. Such an object has the chain's
-// label and annotation, but another uid and author. If the inventory has an entry, the chain made
-// an object of this name. Without an entry, as in another cluster, the annotation must name the
-// manifest that is to be applied: the copy of an object under another name has the annotation of
-// the original. Keyed digests of another store cannot be compared here (see adopt).
+// restored reports whether the object was restored from a backup: it has the chain's label and
+// annotation, but another uid and author. An inventory entry proves that the chain made an object
+// of this name. Without one, as in another cluster, the annotation must name the desired manifest:
+// a copy under another name has the annotation of the original. Keyed digests of another store
+// cannot be compared here (see adopt).
 func (i Identity) restored(step stage.Step, seen observe.Observation, memo *Entry) bool {
 	if seen.Chain != i.Chain || seen.Applied == "" || seen.Controller != nil || len(seen.Entries) > 0 {
 		return false
@@ -194,10 +194,10 @@ func (i Identity) Owns(seen observe.Observation, memo *Entry) (ours bool, owner 
 	if recorded {
 		return true, ""
 	}
-	// Without a record, the engine recognises its own write by three marks. This handles a crash
-	// between the write and its record. If the inventory has an intent, one mark may be missing,
-	// because another writer may have changed the object before the restart. A user who can write
-	// the object can forge the marks, and so hand the object to the chain.
+	// Without a record, the engine recognises its own write by three marks, after a crash between
+	// the write and its record. With an intent, one mark may be missing, because another writer may
+	// have changed the object before the restart. A user who can write the object can forge the
+	// marks, and so hand the object to the chain.
 	if lost := i.marksLost(seen); lost == 0 || lost == 1 && memo != nil && i.mayHaveLost(seen) {
 		return true, ""
 	}
@@ -236,9 +236,9 @@ func (i Identity) marksLost(seen observe.Observation) int {
 	return lost
 }
 
-// mayHaveLost reports whether an edit may have removed one mark of the object. A copy of the
-// object, or an object that another chain took over, also has the label and annotation, but its own
-// author in managedFields. An object with a controller belongs to that controller.
+// mayHaveLost reports whether an edit may have removed one mark of the object. Copies, and objects
+// that another chain took over, have the label and annotation too, but another author in
+// managedFields. An object with a controller belongs to that controller.
 func (i Identity) mayHaveLost(seen observe.Observation) bool {
 	_, found := seen.Entry(i.Manager)
 	return (found || seen.Wiped) && seen.Controller == nil

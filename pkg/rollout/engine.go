@@ -95,8 +95,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Parallel is the number of concurrent writes of one chain; the default is 8.
 	Parallel int
-	// SkipPreflight omits the dry-runs of a phase, which saves a request for each write. If the
-	// server then refuses an object, the phase stays half written until a user corrects the object.
+	// SkipPreflight omits the dry-runs of a phase, one request for each write. If the server then
+	// refuses an object, the phase stays half written.
 	SkipPreflight bool
 	// Jitter spreads retries; the default does not change them.
 	Jitter func(time.Duration) time.Duration

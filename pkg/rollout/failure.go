@@ -29,8 +29,8 @@ func (e *bodyError) Error() string {
 
 func (e *bodyError) Unwrap() error { return e.err }
 
-// conclude merges the result of an object into the pass. It converts an error into a failure, and
-// schedules the next try of a failure.
+// conclude merges the result of an object into the pass: it classifies an error and schedules the
+// next try.
 func (p *pass) conclude(ctx context.Context, o *object, result *objectResult) {
 	id := o.step.ID
 	if result.err != nil {
@@ -84,9 +84,9 @@ func (p *pass) conclude(ctx context.Context, o *object, result *objectResult) {
 	}
 }
 
-// definedLater completes the failure of an object whose kind is not served: the revision may define
-// the kind in a later stage, which waits for this object. It reads the manifest of the definition,
-// because the name of the definition has the plural and not the kind.
+// definedLater completes the failure of an object whose kind is not served, if the revision defines
+// the kind in a later stage, which waits for this object. It reads the definition's manifest,
+// because its name has only the plural of the kind.
 func (p *pass) definedLater(ctx context.Context, o *object, failure *Failure) {
 	if failure.Reason != ReasonNotServed || o.layer < 0 {
 		return
@@ -139,8 +139,8 @@ func (p *pass) schedule(o *object, result objectResult) {
 			p.due(p.memory.failed[o.step.Ref].until)
 		}
 	case ReasonDrifted, ReasonStale:
-		// A repeated check gives the same result while the object is unchanged. It is still
-		// repeated, so that no cached finding lasts as long as the process.
+		// A check of an unchanged object gives the same result. It is still repeated, so that no
+		// cached finding lasts as long as the process.
 		if !result.backedOff {
 			p.memory.settle(o.step.Ref, o.attempt(result.seen), *result.failure, p.engine.Clock.Now())
 		}
@@ -208,8 +208,8 @@ func isSchemaError(err error) bool {
 }
 
 // Explain returns an error as text for status. It omits the name of the object where possible,
-// because status shows the name beside it. The target client has removed hidden content. For
-// Secrets, Explain removes it again, for clients that do not.
+// because status shows the name beside it. For Secrets, it removes hidden content, for clients that
+// do not.
 func Explain(ref manifest.Ref, err error) string {
 	var body *bodyError
 	var scope *targetclient.ScopeError

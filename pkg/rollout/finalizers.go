@@ -62,9 +62,8 @@ func detained(objects []metav1.PartialObjectMetadata) string {
 	return strings.Join(held, ", ")
 }
 
-// detains completes the failure of a definition or namespace that waits for the deletion of its
-// content: it names the content that finalizers hold. The interval between inspections grows as in
-// goesWith.
+// detains completes the failure of a definition or namespace whose content must be deleted first:
+// it names the content that finalizers hold. The interval between inspections grows.
 func (p *pass) detains(ctx context.Context, o *object, failure *Failure) {
 	id := failure.ID
 	if !id.IsDefinition() && !isNamespace(id) {

@@ -33,9 +33,8 @@ func (p *pass) noteFinished(ctx context.Context, step stage.Step, seen Seen) {
 }
 
 // isDone reports whether an absent Job has finished and removed itself, and with which outcome. A
-// Job that was deleted before it finished is not done. If its deletion was not observed, the Job
-// counts as done: running it twice is worse than asking the user who deleted it to create another
-// Job.
+// Job that was deleted before it finished is not done. If its deletion was not observed, it counts
+// as done: running a Job twice is worse than asking the user who deleted it to create another one.
 func (o *object) isDone(ctx context.Context, seen Seen) (observe.Outcome, bool) {
 	memo := o.memo
 	if !observe.IsJob(o.step.ID) || o.step.Policy.CreateOnly || memo == nil || memo.Intent() || memo.Digest != o.step.Digest || !o.removesItself(ctx, o.step.Ref) {

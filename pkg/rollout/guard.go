@@ -12,9 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// guard returns failures for CustomResourceDefinitions that still have instances that would not be
-// deleted anyway: their deletion would delete these instances. It adds the checked definitions to
-// guarded.
+// guard returns failures for CustomResourceDefinitions with instances that are not among leaving,
+// because their deletion would delete these instances. It adds the checked definitions to guarded.
 func (p *pass) guard(ctx context.Context, next, leaving []*object, guarded map[manifest.ID]bool) ([]Failure, error) {
 	var held []Failure
 	for _, o := range next {

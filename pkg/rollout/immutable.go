@@ -44,7 +44,7 @@ type Trial struct {
 }
 
 // Retry examines an update that the server refused as invalid. It ignores the text of the refusal,
-// because each kind, definition and policy words it differently.
+// which differs by kind, definition and policy.
 //
 //  1. If the server would not accept the manifest for a new object either, the manifest itself is
 //     wrong, and the refusal is returned.
@@ -230,9 +230,8 @@ func (p *pass) noteRefusal(o *object, result *objectResult) {
 	p.record(o.step.ID, entry)
 }
 
-// makesRoom returns the leading revision if the server had refused the update of the object to it;
-// otherwise 0. If a user deletes such an object, the older revision must not create it again before
-// the leading revision can.
+// makesRoom returns the leading revision if the server refused to update the object to it;
+// otherwise 0. If a user deletes the object, the older revision must not create it again first.
 func (p *pass) makesRoom(id manifest.ID, entry *Entry, at place) int64 {
 	leading := p.leading()
 	if entry == nil || entry.Refused == 0 || leading < 0 || leading >= at.layer || p.Layers[leading].Revision != entry.Refused {

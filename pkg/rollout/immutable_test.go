@@ -141,9 +141,9 @@ func TestRemedy(t *testing.T) {
 	}
 }
 
-// TestMakesRoom: a user deletes an object after the server refused its update to the newest
-// revision. Then the newest revision creates it, whichever process sees the deletion. In all other
-// cases the newest layer that has reached the object's stage creates it.
+// TestMakesRoom: after a refused update to the newest revision, a user deletes the object. Then the
+// newest revision creates it, whichever process sees the deletion. Otherwise the newest layer that
+// has reached the object's stage creates it.
 func TestMakesRoom(t *testing.T) {
 	const x, y = "ConfigMap a/x", "ConfigMap a/y"
 	cases := map[string]struct {

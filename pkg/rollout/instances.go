@@ -12,10 +12,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/definition"
 )
 
-// conform validates the custom resources of a layer against the definitions that the same layer
-// contains, before the first write. The server cannot do it: it gets the definitions only when half
-// of the layer is written. Findings are cached until the layer is reached, because its content
-// never changes. They are dropped when an object is created or deleted meanwhile.
+// conform validates the custom resources of a layer against definitions in the same layer, before
+// the first write. The server cannot do it: it gets the definitions only when half of the layer is
+// written. Findings are cached until the layer is reached, or an object is created or deleted.
 func (p *pass) conform(ctx context.Context, li int) (refusals, error) {
 	layer := p.Layers[li]
 	if p.inventory.Reached[layer.Key] > 0 {

@@ -13,8 +13,7 @@ import (
 
 // Inventory lists the objects of a chain in the target cluster: every object that the engine wrote
 // or was about to write, and the stages that each layer has reached. It has no create-only objects.
-// The engine never deletes an object that is not in it, except a Shared object that the manifest
-// asks to delete.
+// The engine deletes no other object, except a Shared object that the manifest asks to delete.
 type Inventory struct {
 	Entries map[manifest.ID]Entry
 	// Reached is the number of stages that each layer has reached, by layer key. It only grows.

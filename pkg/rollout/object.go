@@ -23,8 +23,8 @@ type setting struct {
 }
 
 // object is one object of a chain, with the facts that the engine has about it. Its methods are the
-// lowest layer of the engine: they decide the action, carry it out, and return the result. They
-// change only the cluster and the metrics, so several objects can be processed in parallel.
+// lowest level of the engine: they decide the action, carry it out, and return the result. They
+// change only the cluster and the metrics, so objects can be processed in parallel.
 type object struct {
 	*setting
 	// place is the place of a wanted object. An object that is to be deleted has layer -1.
@@ -61,8 +61,8 @@ type objectResult struct {
 	seen Seen
 	// hidden is true when the object exists but no watch by label shows it.
 	hidden bool
-	// found is an object that no watch shows and that is to be written. reread is true when the
-	// object was read, and it may not exist.
+	// found is an object that no watch shows and that is to be written. reread is true after a live
+	// read, which may have found no object.
 	found  *observe.Observation
 	reread bool
 	// passed is the check that need not be repeated.

@@ -16,8 +16,8 @@ import (
 // starts while one of its objects would be refused or collide. A passed check is reused for
 // settledFor while the object and its manifest stay the same.
 //
-// An installation by levels has no preflight: a refused object does not stop its siblings, because
-// no half-written phase could break an existing installation.
+// An installation by levels has no preflight: a half-written phase can break nothing, so a refused
+// object does not stop its siblings.
 func (p *pass) preflight(ctx context.Context, at place) (refusals, error) {
 	if p.Layers[at.layer].Levels {
 		return nil, nil

@@ -12,11 +12,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// A protected namespace (Names.ProtectLabel) keeps the objects of a chain from all other writers.
-// For writes of users, the API server calls a webhook that checks this. It does not call the
-// webhook for the engine's writes, so the engine must refuse the same actions. It takes no object
-// from another chain, and deletes no namespace with objects of another chain, unless the revision
-// is allowed to (Work.TakesFrom).
+// A protected namespace (Names.ProtectLabel) keeps the objects of a chain from all other writers. A
+// webhook checks the writes of users, but the API server does not call it for the engine's writes.
+// So the engine takes no object from another chain, and deletes no namespace with objects of
+// another chain, unless the revision is allowed to (Work.TakesFrom).
 
 // protected returns the reason why an object must not be taken from its chain, or "" if it may be
 // taken.

@@ -16,10 +16,9 @@ type leaving struct {
 }
 
 // prune applies the second half of the one rule: it deletes the objects of the inventory that are
-// in no layer. It begins with the highest rank, and continues with the next rank when these objects
-// are deleted (turnsOf has the exception). It deletes nothing while a layer is paused or the
-// cluster is frozen. Beyond the budget, it deletes only objects whose revision a user deletes, or
-// whose deletion a user acknowledged.
+// in no layer. It deletes rank by rank, the highest first (turnsOf has the exception). It deletes
+// nothing while a layer is paused or the cluster is frozen. Beyond the budget, it deletes only
+// objects whose revision a user deletes, or whose deletion a user acknowledged.
 //
 // An error means that the context ended, or the inventory could not be saved. The findings until
 // then are returned with it.

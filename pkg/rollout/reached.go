@@ -83,9 +83,8 @@ func (p *pass) reconcileReachedStage(ctx context.Context, at place) (result stag
 	return result, nil
 }
 
-// rests reports whether an object needs no action and no change of its inventory entry. Nearly
-// always, this is true for nearly all objects; allocating an object for each would be most of the
-// cost of an idle pass.
+// rests reports whether an object needs no action and no change of its inventory entry. This is
+// nearly always true, and allocating an object for each would be most of the cost of an idle pass.
 func (p *pass) rests(at place, step stage.Step) bool {
 	entry, known := p.inventory.Entries[step.ID]
 	if p.Layers[at.layer].Paused || !known || !entry.equal(entry.settled(p.Layers[at.layer].Revision, at.stage, step.Version)) {

@@ -9,9 +9,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// reading returns the parts of an object that a gate reads, with the object's hidden fields: the
-// status may quote a hidden value, which must be recognised. It adds no fields if the gate reads
-// nothing, and none for Secrets, whose content is never cached.
+// reading returns the parts of an object that a gate reads, and the object's hidden fields, so that
+// quotes of them in status can be masked. It adds no fields if the gate reads nothing, and none for
+// Secrets, whose content is never cached.
 func (e *Engine) reading(gate stage.Gate) probe.Reads {
 	reads := gate.Probe.Reads()
 	if gate.ID.IsSecret() || reads.Whole || !reads.Status && len(reads.Fields) == 0 {

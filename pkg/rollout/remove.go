@@ -60,8 +60,8 @@ func (o *object) removeOne(ctx context.Context) objectResult {
 // state is missing or outdated.
 func (o *object) takeAway(ctx context.Context, seen Seen) objectResult {
 	if seen.Presence != observe.Present || seen.Late {
-		// Absent may mean "without our label", and Unknown may mean that the kind is not served.
-		// With a lagging watch, the object may have a new controller or a request to keep it.
+		// Absent may mean "without our label", and Unknown may mean that the kind is not served. A
+		// lagging watch may not show a new controller or a request to keep the object.
 		live, err := o.readLive(ctx, o.step.Ref)
 		if err != nil {
 			return o.vanished(ctx, err)

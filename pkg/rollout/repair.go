@@ -10,9 +10,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// repair restores an object of the chain to its manifest after another writer changed it, and
-// reports the lost values and the writer. It reads the live object first: if the change does not
-// concern the manifest's fields, it writes nothing.
+// repair restores an object of the chain after another writer changed it, and reports the lost
+// values and the writer. It reads the live object first, and writes nothing if the manifest's
+// fields are unchanged.
 func (o *object) repair(ctx context.Context, action Action, seen Seen) objectResult {
 	wait := o.repairs.patience(o.engine.Clock.Now())
 	reports, err := o.reportsDrift(ctx)

@@ -20,9 +20,8 @@ func (p *pass) report(ctx context.Context, found passed) Report {
 	return report
 }
 
-// age sets Stuck for objects that have been refused for the same reason, or held by finalizers, for
-// too long. It drops refusals that have ended. A moment in which the state is unknown does not end
-// a refusal.
+// age sets Stuck for objects that were refused for the same reason, or held by finalizers, for too
+// long. It drops refusals that have ended; a moment of unknown state does not end a refusal.
 func (p *pass) age(report *Report) {
 	lasts := func(f *Failure) bool { return f.Refused || f.Held }
 	if len(p.memory.refusals) == 0 && !report.has(lasts) {
@@ -117,7 +116,7 @@ func allUnknown(phases []PhaseReport) bool {
 }
 
 // runningLevel starts the report of the level of the last reached stage. The level never decreases:
-// the report lists objects of earlier levels that became unready, and the rollout waits for them.
+// the report lists earlier objects that became unready, and the rollout waits for them.
 func (p *pass) runningLevel(li int) *LevelReport {
 	layer := p.Layers[li]
 	if !layer.Levels || len(layer.Stages) == 0 {

@@ -19,8 +19,7 @@ func guards() []string {
 }
 
 // guardKinds returns suffixes of kinds, in all groups, whose objects are always repaired, such as
-// NetworkPolicy, AuthorizationPolicy and RoleBinding. Namespaces are included because their labels
-// can protect objects.
+// NetworkPolicy and RoleBinding. Namespaces are included because their labels can protect objects.
 func guardKinds() []string {
 	return []string{"Role", "RoleBinding", "Policy", "PolicyBinding", "WebhookConfiguration", "Namespace"}
 }

@@ -123,8 +123,7 @@ type Work struct {
 	// Inventory as last loaded or saved.
 	Inventory Inventory
 	// Save stores the inventory, and fails if another writer has stored it meanwhile. The engine
-	// calls it before a write whose record a crash must not lose, and after the writes that it
-	// records.
+	// calls it before writes whose intent a crash must not lose, and after writes.
 	Save func(context.Context, Inventory) error
 	// Bodies reads manifests.
 	Bodies Bodies
@@ -212,9 +211,9 @@ type PhaseReport struct {
 	Name string
 	// Reached is true when the rollout has started the phase.
 	Reached bool
-	// Objects is the number of objects. Applied objects have the content of the manifest, and
-	// Available objects also pass their probes. Superseded objects have the content of a newer
-	// layer. Pending objects are not reached yet.
+	// Objects is the number of objects. Applied objects have the content of the manifest, Available
+	// objects also pass their probes, Superseded objects have the content of a newer layer, and
+	// Pending objects are not reached yet.
 	Objects, Applied, Available, Superseded, Pending int
 	// Failures prevent the phase from completing, in the order of its objects.
 	Failures []Failure
@@ -254,8 +253,8 @@ const (
 )
 
 // StuckAfter is the time after which an object counts as stuck if the server keeps refusing it for
-// the same reason: a user must act. Replacing a webhook or the server of an APIService takes less
-// time, and so does establishing a CustomResourceDefinition.
+// the same reason: a user must act. Establishing a CustomResourceDefinition, or replacing a webhook
+// or the server of an APIService, takes less time.
 const StuckAfter = 2 * time.Minute
 
 // Failure describes an object that is not (yet) as desired.

@@ -5,8 +5,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// scratch is memory that a step of a pass needs only temporarily. It is reused, because most passes
-// find nothing to do and should not allocate.
+// scratch is temporary memory of a pass. It is reused, because most passes find nothing to do and
+// should not allocate.
 type scratch struct {
 	wanted    map[manifest.ID]observe.Interest
 	interests []observe.Interest

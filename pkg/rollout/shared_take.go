@@ -16,14 +16,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// writeShared writes a shared object without taking forbidden fields. The expected state covers
-// only values, so another manager may have become the owner of a field with the same value.
+// writeShared writes a shared object without taking forbidden fields. The expected state has no
+// field managers, so a field may belong to a new manager now.
 //
-//  1. If no field may be taken, the object is applied without force: the server reports
-//     conflicts.
-//  2. If fields may be taken, force is needed. The managedFields that were read say from whom
-//     the apply would take fields. If they name a new manager, a dry-run decides, because the
-//     server may treat different spellings of a value as equal.
+//  1. If no field may be taken, the object is applied without force: the server reports conflicts.
+//  2. If fields may be taken, force is needed. The managedFields that were read say from whom the
+//     apply would take fields. If they name a new manager, a dry-run decides, because the server
+//     may treat different spellings of a value as equal.
 //
 // If the object has no managedFields, no manager can lose a field.
 func (o *object) writeShared(ctx context.Context, now Seen, live *unstructured.Unstructured, wanted map[string]any) objectResult {

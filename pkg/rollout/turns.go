@@ -16,11 +16,10 @@ type turn struct {
 
 // turnsOf returns the order of deletion. Ranks determine it, the highest first, with one exception.
 // Custom resources whose definitions are unclaimed too, and then definitions that are deleted with
-// their instances, precede all other objects. The controller of the custom resources is among those
-// other objects, and it must run to finish their finalizers. (The API server serves a definition
-// and its instances until the last instance is deleted.) Admission objects precede both: a webhook
-// that does not answer would refuse the deletion of the custom resources, and nothing could ever be
-// deleted.
+// their instances, precede all other objects. Their controller is among those other objects, and
+// must run to finish their finalizers. (The API server serves a definition and its instances until
+// the last instance is deleted.) Admission objects precede both: a webhook that does not answer
+// would refuse the deletion of the custom resources, and nothing could ever be deleted.
 //
 // The objects must be sorted by rank.
 func turnsOf(objects, unclaimed []*object) []turn {

@@ -36,8 +36,8 @@ func (s *saga) beside(owner string) *saga {
 }
 
 // TestTwoExtensions: two extensions run with random policies, orders and protections, and one is
-// deleted at a random time. At the end each object has one owner, and no extension deletes or
-// changes the other's objects.
+// deleted at a random time. At the end each object has one owner, and no extension has deleted or
+// changed the other's objects.
 func TestTwoExtensions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		one := newSaga()

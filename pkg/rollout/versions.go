@@ -38,10 +38,9 @@ func (o *object) send(ctx context.Context, ref manifest.Ref, body []byte, option
 	return live, events, err
 }
 
-// mend moves managedFields entries of versions that are not served any more to a served version,
-// for all managers. The server refuses every apply while such an entry exists, and does not correct
-// managedFields itself. Each manager keeps its fields, no value changes, and an event names the
-// managers. It returns nil if there was nothing to move.
+// mend moves managedFields entries of unserved versions to a served version, for all managers.
+// While such an entry exists, the server refuses every apply. Each manager keeps its fields, no
+// value changes, and an event names the managers. It returns nil if there was nothing to move.
 func (o *object) mend(ctx context.Context, ref manifest.Ref, precondition targetclient.Precondition) (*metav1.PartialObjectMetadata, []Event, error) {
 	before, err := o.engine.Reader.ReadMetadata(ctx, ref)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package printable makes text of manifests safe to print on a terminal. Manifests are not trusted,
-// so it escapes unprintable characters: control characters, which move the cursor or change the
-// title of the window, and format characters, which reverse the direction of text or hide it. It
-// also escapes lookalike letters, such as a Cyrillic letter in a Latin word.
+// Package printable makes text of manifests safe for terminals. It escapes control characters,
+// which can move the cursor, and format characters, which can hide text or reverse its direction.
+// It also escapes lookalike letters, such as a Cyrillic letter in a Latin word.
 package printable
 
 import (
@@ -47,10 +46,9 @@ func Is(s string) bool {
 	return misleading(s) == nil
 }
 
-// Literal returns the form of a text in JSON for clients. JSON may contain characters that YAML
-// does not allow, and clients could not print such JSON as YAML. A text with such a character
-// becomes a JSON string with quotes and escapes; any other text stays unchanged. Different texts
-// have different forms.
+// Literal returns the form of a text in JSON for clients. If the text has characters that YAML does
+// not allow, it becomes a JSON string with quotes and escapes, because clients could not print it
+// as YAML. Different texts have different forms.
 func Literal(s string) string {
 	for _, r := range s {
 		if r >= 0x7f && r <= 0x9f && r != 0x85 || r == 0xfffe || r == 0xffff {

@@ -91,8 +91,8 @@ func (h *hunks) open() {
 	h.hunk.after = nil
 }
 
-// flushChanges writes changed lines. A line that is too long is cut around its difference from the
-// line that replaces it. If the difference itself is too long, the line counts as omitted.
+// flushChanges writes changed lines. A line that is too long is cut around its difference from its
+// replacement. If the difference itself is too long, the line counts as omitted.
 func (h *hunks) flushChanges() {
 	other := func(lines []string, i int) string {
 		if i < len(lines) {

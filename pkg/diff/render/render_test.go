@@ -91,8 +91,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLongLines: a line that is too long is cut around its difference, and counts as omitted if the
-// difference itself is too long.
+// TestLongLines: a line that is too long is cut around its difference; if that is too long too, the
+// line counts as omitted.
 func TestLongLines(t *testing.T) {
 	never := func() bool { return false }
 	comparer := tree.NewComparer(nil, nil, never)
@@ -133,8 +133,8 @@ func TestLongLines(t *testing.T) {
 	})
 }
 
-// TestLookalikes: a lookalike letter is marked anywhere in a changed line. It is escaped where text
-// can be escaped; otherwise a remark names it. Normal text of another script has no remark.
+// TestLookalikes: a lookalike letter in a changed line is escaped, or named by a remark where text
+// cannot be escaped. Normal text of another script has no remark.
 func TestLookalikes(t *testing.T) {
 	never := func() bool { return false }
 	comparer := tree.NewComparer(nil, nil, never)

@@ -1,7 +1,6 @@
 // Package render converts the results of tree to text: YAML and unified diffs for users, JSON for
-// programs. Hidden fields have no value in a tree, so render cannot show them. It escapes
-// unprintable characters (see printable). It does not depend on the meaning of a change, or on the
-// reader.
+// programs. Hidden fields have no value in a tree, so render cannot show them. Unprintable
+// characters are escaped.
 package render
 
 import (
@@ -69,8 +68,8 @@ func (l line) String() string {
 	return b.String()
 }
 
-// line prints one line. If its beginning differs between the sides (for example, because the first
-// field of an item was added), it prints a line for each side.
+// line prints one line. If its beginning differs between the sides, because a list item has a new
+// first field, it prints a line for each side.
 func (p *yamlPrinter) line(who side, l line) {
 	lines := [2]line{l, l}
 	for i, one := range []side{oldSide, newSide} {

@@ -98,8 +98,8 @@ func matchesRow(row dangerous, r right) bool {
 }
 
 // overlap reports whether the resource of a rule allows the resource of a row. In a rule, * is
-// every resource with every subresource, and */token is that subresource of every resource. In a
-// row, userextras/* is every subresource.
+// every resource and subresource, and */token is that subresource of every resource. In a row,
+// userextras/* is every subresource.
 func overlap(rule, row string) bool {
 	if rule == "*" || row == "*" || rule == row {
 		return true

@@ -9,9 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// immutableFields are the fields that an API server refuses to change, so that a rollout fails
-// unless the object is deleted first. Fields of setOnce may be set once, but not changed or
-// emptied.
+// immutableFields are the fields that an API server refuses to change; the object must be deleted
+// first. Fields of setOnce may be set once, but not changed or emptied.
 type immutableFields struct {
 	always, setOnce []string
 }

@@ -66,8 +66,8 @@ func (w *writer) aggregation() {
 // aggregateTo is the prefix of the labels by which Kubernetes aggregates roles into its own roles.
 const aggregateTo = "rbac.authorization.k8s.io/aggregate-to-"
 
-// aggregatedTo returns the roles that a ClusterRole is aggregated into: roles of Kubernetes, by the
-// role's labels, and roles of the same set of objects, by their selectors.
+// aggregatedTo returns the roles that a ClusterRole is aggregated into: roles of Kubernetes by its
+// labels, and roles of the same objects by their selectors.
 func (r *Rights) aggregatedTo(role *tree.Node) []string {
 	var into []string
 	has := labels.Set{}

@@ -12,8 +12,8 @@ import (
 type Replaced map[manifest.ID]bool
 
 // NewReplaced finds replaced objects: tools put a digest of the content, or a number, after the
-// last hyphen of a name. The new object must have the same keys, and there must be at least as many
-// new objects as deleted ones. So a sibling with a similar name is no replacement.
+// last hyphen of a name. The new object must have the same keys, and at least as many new objects
+// as deleted ones must exist, so that a sibling is no replacement.
 func NewReplaced(old, new []manifest.Object) Replaced {
 	before, after := ids(old), ids(new)
 	added := make(map[manifest.ID][]*manifest.Object)

@@ -1,10 +1,10 @@
 // Package review describes a change for the user who must approve it. Its notes cover deleted
-// objects and their content, changes that the API server will refuse, images and rights that are
-// added or removed, and values that a CustomResourceDefinition no longer accepts.
+// objects and their content, changes that the API server will refuse, changes of images and rights,
+// and values that a CustomResourceDefinition no longer accepts.
 //
-// It reads the differences that tree found, and writes no diff itself. Package diff calls it for
-// each changed object. A note contains strings of manifests only in a shortened and printable form,
-// and hidden fields have no value in a tree.
+// It reads the differences that tree found, and writes no diff. Package diff calls it for each
+// changed object. Notes contain strings of manifests only shortened and printable, and hidden
+// fields have no value in a tree.
 package review
 
 import (

@@ -9,8 +9,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Rights are the rights that a set of objects grants, by subject. Operators rename their roles with
-// every version, so a new role alone is no change. A subject that gains a right is a change.
+// Rights are the rights that a set of objects grants, by subject. A new role alone is no change,
+// because operators rename their roles with every version. A subject that gains a right is a
+// change.
 type Rights struct {
 	roles   map[roleKey][]rule
 	grants  map[string][]grant   // by subject

@@ -35,9 +35,9 @@ func NewBuiltin() (Schema, error) {
 	return &builtin{schemas: []*smdschema.Schema{kubernetes, &extra.Schema}, defaults: builtinDefaults()}, nil
 }
 
-// Kubernetes returns the schema that client-go uses for its apply configurations and server-side
-// apply uses to merge objects. client-go does not export it, so it is taken from a typed value. All
-// calls return the same schema.
+// Kubernetes returns the schema of client-go's apply configurations, which server-side apply uses
+// to merge objects. client-go does not export it, so it is taken from a typed value. All calls
+// return the same schema.
 func Kubernetes() (*smdschema.Schema, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {

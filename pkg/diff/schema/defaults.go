@@ -6,9 +6,9 @@ import (
 )
 
 // defaults are the values that the API server sets in fields of its own types, by type and field.
-// Kubernetes computes them in code that no library offers. So this table repeats those from
-// k8s.io/kubernetes/pkg/apis/*/v1/defaults.go that manifests often omit or repeat. They change only
-// with a new version of an API. docs/reference/diff.md prints the table.
+// No library has them, so this table repeats those from k8s.io/kubernetes/pkg/apis/*/v1/defaults.go
+// that manifests often omit or repeat. They change only with a new version of an API.
+// docs/reference/diff.md prints the table.
 //
 // The table also has zero values that the Go type does not distinguish from absent fields.
 type defaults map[string]map[string]any

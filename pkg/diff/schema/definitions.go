@@ -10,8 +10,8 @@ import (
 )
 
 // NewDefinitions returns the types that the CustomResourceDefinitions among some objects define. It
-// parses a definition at the first request for one of its types. It skips definitions that cannot
-// be read or have no JSON. It is not safe for concurrent use.
+// parses a definition on first use, and skips unreadable definitions. It is not safe for concurrent
+// use.
 func NewDefinitions(objects []manifest.Object) Schema {
 	d := &definitions{unread: make(map[string][]*manifest.Object), known: make(map[schema.GroupVersionKind]Type)}
 	for i := range objects {

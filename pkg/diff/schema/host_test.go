@@ -25,8 +25,8 @@ var notByHost = map[string]string{
 }
 
 // TestDefaultsOfHost compares the table with the result of an API server for testdata/sent.yaml.
-// Each field that the server set has a row, and each row is true. A test of test/engine/client
-// keeps testdata/stored.yaml equal to a host's answer.
+// Each field that the server set has a correct row. A test of test/engine/client keeps
+// testdata/stored.yaml equal to a host's answer.
 func TestDefaultsOfHost(t *testing.T) {
 	w := walker{T: t, seen: map[string]bool{}}
 	sent, stored := sentToHost(t), storedByHost(t)

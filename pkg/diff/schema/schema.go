@@ -2,7 +2,7 @@
 // and which defaults an API server sets. The types come from client-go and a table of defaults
 // (NewBuiltin), and from CustomResourceDefinitions (NewDefinitions).
 //
-// It imports no other package of pkg/diff, because types do not depend on their use.
+// It imports no other package of pkg/diff.
 package schema
 
 import (
@@ -38,9 +38,9 @@ type Parent interface {
 // ListKind is the way in which a list identifies its items.
 type ListKind string
 
-// The kinds of lists, in the spelling of x-kubernetes-list-type. For an Unknown list, a comparison
-// finds keys itself. It does so for an Atomic list too, because an atomic list is owned as a whole
-// and its items may still have keys.
+// The kinds of lists, in the spelling of x-kubernetes-list-type. For Unknown and Atomic lists, a
+// comparison finds keys itself: an atomic list is owned as a whole, and its items may still have
+// keys.
 const (
 	ListUnknown ListKind = ""
 	ListAtomic  ListKind = "atomic"

@@ -12,9 +12,8 @@ import (
 const canonicalDepth = 256
 
 // canonical builds the tree of a manifest from its canonical JSON (see package manifest), the form
-// in which revisions are stored. It reads in one pass and without a decoder's maps, which would
-// cost most of the time and memory of a comparison. The nodes equal the result of Comparer.build
-// for the decoded manifest.
+// in which revisions are stored. It needs no maps of a decoder, which would be most of the cost of
+// a comparison. The nodes equal the result of Comparer.build for the decoded manifest.
 //
 // canonical fails for input that is not canonical, such as duplicate keys or invalid UTF-8, and for
 // values to hide. Such manifests are decoded instead.
@@ -60,9 +59,8 @@ func (c *Comparer) readCanonical(json []byte, t schema.Type, keepsStatus bool) (
 	r := &c.reader
 	r.comparer, r.text, r.at, r.depth, r.keepsStatus = c, string(json), 0, 0, keepsStatus
 	r.fields, r.items = r.fields[:0], r.items[:0]
-	// A value that is hidden without a mask is a Secret inside the object. In canonical JSON, its
-	// kind has only one spelling, which no string contains. (The search begins with a letter,
-	// because quotes are too frequent.)
+	// A value that is hidden without a mask is a Secret inside the object. Canonical JSON has only
+	// one spelling of its kind. (The search begins with a letter, because quotes are too frequent.)
 	if strings.Contains(r.text, `Secret"`) && strings.Contains(r.text, `"kind":"Secret"`) || !r.next('{') {
 		return nil, false
 	}

@@ -63,8 +63,8 @@ func (at *Delta) addField(name string, field Delta) {
 }
 
 // oneSided returns the delta of a field that only one of two objects has. It is no difference if
-// the other object implies the same value. The value must be implied by both objects, because a
-// default may depend on other fields that differ.
+// both objects imply the value. Both must imply it, because a default may depend on other fields
+// that differ.
 func (c *Comparer) oneSided(without *Node, f Field, otherwise Delta) Delta {
 	if f.Value.implied && c.impliedBy(without, f.Name, f.Value) {
 		otherwise.Op = Same

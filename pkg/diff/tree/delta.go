@@ -40,8 +40,8 @@ type Child struct {
 
 type Movement uint8
 
-// The movements. A moved item has two children: MovedAway, printed as removed at the old position, and
-// MovedHere, printed as added at the new one. Only MovedHere has the changes inside the item.
+// The movements. A moved item has two children: MovedAway at the old position, printed as removed,
+// and MovedHere at the new one, printed as added. Only MovedHere has the changes inside the item.
 const (
 	InPlace Movement = iota
 	MovedHere

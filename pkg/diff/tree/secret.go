@@ -2,9 +2,8 @@ package tree
 
 import "encoding/base64"
 
-// withTrueBytes prepares a Secret for a comparison by its true bytes. It moves stringData to data,
-// as the API server does, and decodes data, so that different encodings of a value are equal. A
-// malformed value stays unchanged; the mask hides it too.
+// withTrueBytes prepares a Secret for a comparison of its true bytes: it moves stringData to data
+// and decodes data. A malformed value stays unchanged; the mask hides it too.
 func withTrueBytes(object map[string]any) map[string]any {
 	object = hideCopies(object, true)
 	data, ok := entries(object["data"])

@@ -1,10 +1,8 @@
 // Package tree converts manifests to trees of typed values, and computes the changes from one tree
 // to another. It is the algorithm of pkg/diff. It omits fields that a server sets, and hides secret
-// values before any code can print them. It compares lists by their keys, as sets, or by equal and
-// similar items.
+// values. It compares lists by their keys, as sets, or by equal and similar items.
 //
-// Only the packages of pkg/diff use it: render prints its results, and review describes them. It
-// imports neither of them, only the types of fields (schema).
+// Only the packages of pkg/diff use it: render prints its results, and review describes them.
 package tree
 
 import (

@@ -1,6 +1,5 @@
 // Package words has the texts about a CustomResourceDefinition that no longer accepts a value. The
-// notes of a diff and the checks of crdsafety use the same texts, so that users recognise them. The
-// texts are formats with arguments for users.
+// notes of a diff and crdsafety use the same texts. The texts are formats with arguments for users.
 package words
 
 import (
@@ -34,8 +33,8 @@ const (
 	StoredVersionRemoved = "version %s is removed, but objects are stored in it: the API server refuses that while status.storedVersions lists it"
 )
 
-// StoredAdvice returns the steps that remove a version of a definition from the stored versions; left
-// are the versions that stay stored.
+// StoredAdvice returns the steps that remove a version from a definition's stored versions; left
+// are the versions that remain.
 func StoredAdvice(definition string, left []string) string {
 	encoded, err := json.Marshal(left)
 	if err != nil || len(left) == 0 {

@@ -24,8 +24,8 @@ func (i Inversion) String() string {
 }
 
 // Inversions returns objects that need an object of a later level, sorted. They need not stop an
-// installation: another owner may create the needed object in time, which is the purpose of install
-// levels. Manifests with invalid annotations count as level 0.
+// installation, because another owner may create the needed object in time. Manifests with invalid
+// annotations count as level 0.
 func Inversions(objects []manifest.Object) []Inversion {
 	late := map[manifest.ID]manifest.Object{}
 	for _, object := range objects {

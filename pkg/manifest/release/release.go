@@ -125,8 +125,7 @@ func markOf(id manifest.ID, annotations map[string]json.RawMessage) (Mark, []Off
 	return mark, nil
 }
 
-// Check returns all offences of some manifests, sorted, so that their order does not depend on the
-// order of manifests.
+// Check returns all offences of some manifests, sorted.
 func Check(objects []manifest.Object) []Offence {
 	var offences []Offence
 	for _, object := range objects {

@@ -68,12 +68,12 @@ type Decision struct {
 // Judge applies the rule of the deletion budget. docs/reference/rollout.md states it.
 //
 //   - The loss of a kind is the difference between the objects that a replaced revision had and the
-//     objects that the chain keeps. Of several replaced revisions, the largest difference counts.
+//     objects that the chain keeps. Of several revisions, the largest difference counts.
 //   - Objects that contain other objects or data (Keeps), and workloads when none stays, each need
 //     their own confirmation, even if new objects replace them. A definition without instances
 //     contains nothing.
-//   - If no layer lists an object, or the loss exceeds the limit, all deletions need a confirmation.
-//     Otherwise only the objects of the second rule do.
+//   - If no layer lists an object, or the loss exceeds the limit, all deletions need a
+//     confirmation. Otherwise only the objects of the second rule do.
 func (g Pending) Judge() Decision {
 	found := Decision{Asks: map[manifest.ID]Reason{}}
 	for id := range g.Objects {

@@ -57,10 +57,10 @@ func (d *Definition) Kind() runtimeschema.GroupKind {
 	return runtimeschema.GroupKind{Group: d.crd.Spec.Group, Kind: d.crd.Spec.Names.Kind}
 }
 
-// Validate returns the errors that an API server with this definition would report for an object of
-// its kind in a version. For an existing object, it checks only the names of fields, because
-// existing invalid values may stay (KEP-4008). It does not change the object. An error means that
-// the definition itself is invalid.
+// Validate returns the errors that an API server with this definition would report for an object.
+// For an existing object, it checks only the names of fields, because existing invalid values may
+// stay (KEP-4008). It does not change the object. An error means that the definition itself is
+// invalid.
 func (d *Definition) Validate(ctx context.Context, version string, object map[string]any, exists bool) (field.ErrorList, error) {
 	judge, err := d.judge(version)
 	if err != nil {

@@ -5,17 +5,14 @@
 //
 //   - TakeOver and Disown compute managedFields so that our next apply removes exactly the fields
 //     that the previous manager had set.
-//   - Contains and FindDrift report whether the object has all wanted fields, and who changed which
-//     field.
+//   - Contains and FindDrift find fields that differ, and the managers that changed them.
 //   - Yielding, StillYielded and Cut return the fields that are left to another manager, such as an
 //     autoscaler, and the manifest without them.
 //   - WouldTake, TakenBetween and Overwritten return the fields that an apply takes from other
-//     managers: without asking the server, from the server's answer, and for an object without
-//     managedFields.
+//     managers: before the server is asked, after it, and for an object without managedFields.
 //
-// A manager's own entry is the entry of its applies (ApplyOf). Paths have one of two spellings: the
-// spelling of manifest.FieldPath for yielded fields, as policies name them, and the spelling of
-// package diff for taken fields.
+// A manager's own entry is the entry of its applies (ApplyOf). Paths have two spellings: that of
+// manifest.FieldPath for yielded fields, as in policies, and that of package diff for taken fields.
 package managedfields
 
 import (

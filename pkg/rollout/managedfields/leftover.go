@@ -9,8 +9,7 @@ import (
 )
 
 // WithLeftovers returns managedFields in which the leftovers belong to manager, so that its next
-// apply removes them. It returns nil without leftovers, and for an object that manager did not
-// apply.
+// apply removes them. It returns nil without leftovers, or if manager did not apply the object.
 //
 // Leftovers are defaults that the API server filled in for an earlier manifest and that block the
 // next one, such as spec.strategy.rollingUpdate of a Deployment that becomes Recreate. Server-side

@@ -10,8 +10,7 @@ import (
 )
 
 // Takeover describes the change of field managers when an object is adopted. The fields of its
-// previous managers become ours first. Our next apply then removes the fields that our manifest
-// omits, because the API server removes fields that only we manage.
+// previous managers become ours. Our next apply then removes those that our manifest omits.
 type Takeover struct {
 	// From are the previous managers, sorted; there is at least one.
 	From []string

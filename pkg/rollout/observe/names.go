@@ -96,8 +96,7 @@ func (n Names) entries(managed []metav1.ManagedFieldsEntry) []Entry {
 }
 
 // entryDigest hashes apiVersion, time and fields of an entry. 128 bits suffice to distinguish
-// states of one object. A collision gives no attacker an advantage, because creating one needs the
-// right to write the object.
+// states of one object; creating a collision needs the right to write the object anyway.
 func entryDigest(e metav1.ManagedFieldsEntry) string {
 	hash := sha256.New()
 	hash.Write([]byte(e.APIVersion))

@@ -6,9 +6,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// store receives the events of a reflector and puts trimmed objects into the view. Unlike an
-// informer, it needs no queue: handling an event only compares objects, and calls Notify if the
-// change matters.
+// store receives the events of a reflector and puts trimmed objects into the view. It needs no
+// queue like an informer's, because handling an event only compares objects.
 type store struct{ *stream }
 
 var (

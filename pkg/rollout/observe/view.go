@@ -165,9 +165,8 @@ func (v *view) judge() effect {
 	return effect{state: changed}
 }
 
-// distrust makes a view unhealthy, with a reason. A different kind of reason is news: for example,
-// a server that is reachable again may refuse the watch. The cause of errNotResumed, which is found
-// later, is also news.
+// distrust makes a view unhealthy, with a reason. Another kind of reason is news: a server that is
+// reachable again may refuse the watch. So is the cause of errNotResumed, which is found later.
 func (v *view) distrust(why error) effect {
 	changed := v.healthy || v.trouble == nil || apierrors.ReasonForError(v.trouble) != apierrors.ReasonForError(why) ||
 		errors.Is(v.trouble, errNotResumed) && !errors.Is(why, errNotResumed)

@@ -260,8 +260,7 @@ func (j *judge) writesStatus(object *unstructured.Unstructured) bool {
 
 // plain returns an object as JSON without fields that change at every write, without kubectl's
 // annotation with the manifest, and without status unless requested. Before and after are compared
-// in this form. Their sources differ, so fields that one source omits must be omitted here. For
-// example, watched objects lack kubectl's annotation, and the answer to a dry-run has it.
+// in this form. They have different sources, so a field that one source omits must be omitted here.
 func plain(object *unstructured.Unstructured, status bool) ([]byte, error) {
 	content := make(map[string]any, len(object.Object))
 	for key, value := range object.Object {

@@ -126,10 +126,10 @@ func New(options Options) *Previewer {
 	return &Previewer{options}
 }
 
-// Preview returns the effect of a rollout of all layers now, including stages that are not reached,
-// if nothing else changes meanwhile. It writes nothing. It sends one read and at most one dry-run
-// per object, and repeats them for an object that changes meanwhile. It uses the owner, layers,
-// inventory and bodies of the work, and the revisions whose objects are released.
+// Preview returns the effect of a rollout of all layers now, including stages that are not reached.
+// It sends one read and at most one dry-run per object, and repeats them for an object that changes
+// meanwhile. It uses the owner, layers, inventory and bodies of the work, and the revisions whose
+// objects are released.
 //
 // Refused objects are in the result. It fails if the Permit fails, an object cannot be read, the
 // server does not answer, or ctx ends. The error wraps the server's answer.

@@ -15,15 +15,14 @@ const (
 //
 // A claim of a class with volumeBindingMode WaitForFirstConsumer (the default class of most
 // clusters) stays Pending until a pod that uses it is scheduled. That pod is usually in a later
-// stage, which would never be reached. Only an Event shows that the claim waits. But the volume
-// controller names the provisioner in an annotation as soon as it works on a claim. For such a
-// class, it does that only after the scheduler has named a node (pv_controller.go,
-// syncUnboundClaim, at 1.36). So no controller works yet on a Pending claim that has a class but no
-// volume, provisioner and node. Waiting for it here could last forever.
+// stage, which would never be reached. The claim does not show that it waits. But the volume
+// controller names the provisioner in an annotation when it starts to work on a claim; for such a
+// class, only after the scheduler has named a node (pv_controller.go, syncUnboundClaim, at 1.36).
+// So a Pending claim with a class, and without volume, provisioner and node, counts as ready.
 //
-// The cost: a claim whose class binds at once also passes between its creation and the controller's
-// first sync, and so does a claim whose class does not exist. The workload that uses the claim then
-// reports that it is not available. A revision can assert status.phase=Bound.
+// The cost: a claim whose class binds at once also passes before the controller's first sync, and
+// so does a claim whose class does not exist. The workload that uses the claim then reports that it
+// is not available. A revision can assert status.phase=Bound.
 func claim(v *view) Verdict {
 	class := v.text("spec", "storageClassName")
 	if class == "" {

@@ -66,10 +66,9 @@ func explain(conditions []condition, wanted map[string]string) string {
 	return sentence(parts...)
 }
 
-// judge requires the condition to have the status, and to be of the object's newest generation. The
-// generation is the condition's observedGeneration or, if it has none, that of the status.
-// Otherwise a Ready condition of the previous spec would pass a phase at once. A kind without
-// observedGeneration is trusted.
+// judge requires the condition to have the status, and to be of the newest generation, according to
+// its own observedGeneration or that of the status. Otherwise a Ready condition of the previous
+// spec would pass a phase at once. A kind without observedGeneration is trusted.
 func (c ConditionEqual) judge(v *view) Verdict {
 	generation := v.number(0, "metadata", "generation")
 	seen := v.number(0, "status", "observedGeneration")

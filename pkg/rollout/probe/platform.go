@@ -25,10 +25,9 @@ func namespace(v *view) Verdict {
 	}
 }
 
-// definition is ready when its resources are served under the requested names. The
-// observedGeneration of its conditions is ignored: no controller of the API server sets it
-// (apiextensions-apiserver at 1.36 and 1.37). So an old value of another writer would block a phase
-// forever.
+// definition is ready when its resources are served under the requested names. It ignores
+// observedGeneration: no controller of the API server sets it (apiextensions-apiserver at 1.36 and
+// 1.37), so another writer's old value would block a phase forever.
 func definition(v *view) Verdict {
 	return and([]Verdict{
 		conditionTrue(v, "NamesAccepted"),

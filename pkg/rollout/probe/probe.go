@@ -2,8 +2,8 @@
 // functions of one object: no client, no clock.
 //
 // Well-known kinds have built-in probes (see Builtin). A revision may add assertions on conditions,
-// on fields and in CEL (see New). A probe neither panics nor changes an object, whatever its
-// content. If it cannot read a field, the verdict is Unknown, with a message that names the field.
+// on fields and in CEL (see New). A probe never panics and never changes an object. If it cannot
+// read a field, the verdict is Unknown, with a message that names the field.
 package probe
 
 import (
@@ -41,9 +41,8 @@ type Reads struct {
 	Whole bool
 	// Status of the object.
 	Status bool
-	// Fields are paths, such as {"spec", "replicas"}. A probe that reads only metadata has the path
-	// {"metadata"}. It adds no field, but distinguishes these Reads from the zero Reads, which mean
-	// no probe.
+	// Fields are paths, such as {"spec", "replicas"}. The path {"metadata"} adds no field; it
+	// distinguishes a probe that reads only metadata from no probe.
 	Fields [][]string
 }
 

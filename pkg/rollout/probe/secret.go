@@ -7,10 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Penstock never keeps the content of Secrets in memory for a probe, and no message contains a
-// value of a Secret: more people can read status, events and logs than the Secret. So probes of
-// Secrets see identity, metadata, type and immutable, and hide compared values (annotations can
-// repeat the content).
+// Penstock never caches the content of Secrets, and no message contains a value of a Secret: more
+// users can read status, events and logs than the Secret. So probes of Secrets see only identity,
+// metadata, type and immutable, and hide compared values (annotations can repeat the content).
 
 func secretKind() schema.GroupKind { return schema.GroupKind{Kind: "Secret"} }
 

@@ -16,8 +16,8 @@ const maxErrors = 10
 // Levels, Compile does this for the objects of each install level separately, the lowest level
 // first. Equal phases make equal stages. Compile does not change phases.
 //
-// An error lists the faults: phases without a name or with the same name, objects without kind,
-// version or name, objects that are listed twice.
+// An error lists the faults: unnamed or equally named phases, and objects that are incomplete or
+// listed twice.
 func Compile(phases []Phase, options Options) ([]Stage, error) {
 	if err := check(phases); err != nil {
 		return nil, err

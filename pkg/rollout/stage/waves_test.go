@@ -36,9 +36,9 @@ func TestWavesAreWellFormed(t *testing.T) {
 	}
 }
 
-// TestWavesAreDocumented compares docs/reference/stages.md with the table, so that no developer
-// changes the table by accident. A change would move the stages of revisions in rollout, because
-// inventories record progress as a number of stages.
+// TestWavesAreDocumented compares docs/reference/stages.md with the table. A change of the table
+// would move the stages of revisions in rollout, because inventories record progress as a number of
+// stages.
 func TestWavesAreDocumented(t *testing.T) {
 	const page = "../../../docs/reference/stages.md"
 	content, err := os.ReadFile(page)

@@ -21,9 +21,8 @@ const (
 )
 
 // limiter limits the concurrent requests. If the server is busy, it pauses all requests to the same
-// API group. Another server may serve each group, so one busy server must not stop the rollout of
-// other objects. limiter is below client-go's own retries, which pause only one request, so that it
-// sees every answer.
+// API group: each group may have its own server, and one busy server must not stop other rollouts.
+// It is below client-go's own retries, so that it sees every answer.
 type limiter struct {
 	clock clock.Clock
 	// root is the path below which the cluster is served, without a trailing slash.

@@ -13,10 +13,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// present moves managedFields entries of versions that are not served any more to the version of
-// the request, and keeps all other entries. No manager gets or loses a field. While such an entry
-// exists, the API server refuses every apply to a custom resource, and ignores managedFields in a
-// patch (apimachinery, FieldManager.UpdateNoErrors).
+// present moves managedFields entries of unserved versions to the version of the request. No
+// manager gets or loses a field. While such an entry exists, the API server refuses every apply to
+// a custom resource, and ignores managedFields in a patch (apimachinery,
+// FieldManager.UpdateNoErrors).
 func (c *Client) present(ctx context.Context, ref manifest.Ref, entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	moved := make([]metav1.ManagedFieldsEntry, 0, len(entries))
 	for _, entry := range entries {

@@ -13,9 +13,8 @@ import (
 )
 
 // An object is the same in every version of its API, and versions may change while objects stay. So
-// a request without a manifest (read, delete, or change of field managers) uses the requested
-// version if it is served, and otherwise any served version. Only an apply needs the version of its
-// manifest.
+// requests other than an apply use the requested version if it is served, and otherwise any served
+// version. An apply needs the version of its manifest.
 
 // versions are the served versions of a group, the preferred version first, and the end of their
 // caching.
@@ -25,9 +24,8 @@ type versions struct {
 }
 
 // Served returns a resource of a kind in a served version: this version, or another version of its
-// group. It asks the server again about a kind that was recently not served. A kind without a
-// served version causes a *KindUnknownError, which requires a successful answer about every
-// version.
+// group. If the cache says that the kind is not served, it asks the server. It returns a
+// *KindUnknownError only after a successful answer about every version.
 func (c *Client) Served(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := c.kinds.reach(ctx, gvk)
 	if !meta.IsNoMatchError(err) {

@@ -17,9 +17,9 @@ import (
 )
 
 // absentVersion makes an apply create-only: no stored object has this version, so an existing
-// object causes a conflict, and an absent object is not compared. This is the behaviour of
-// kube-apiserver's generic store, and no documented contract (registry/generic/registry/store.go,
-// Update). So SelfTest checks it.
+// object causes a conflict, and an absent object is not compared. This is undocumented behaviour of
+// kube-apiserver's generic store (registry/generic/registry/store.go, Update), so SelfTest checks
+// it.
 const absentVersion = "1"
 
 // ApplyOptions of one server-side apply.

@@ -76,8 +76,8 @@ const bytesPerUnit = 10
 func textUnits(bytes int) uint64 { return uint64(bytes) / bytesPerUnit }
 
 // payFor charges a value with its contents, and returns its size in units. It charges while it
-// walks. So a value that is huge because it contains the same value many times cannot cost more
-// time than the remaining budget.
+// walks, so that a small value that contains the same value many times cannot take more time than
+// the remaining budget.
 func (m *CostBudget) payFor(value any) uint64 {
 	before := m.spent
 	m.payWithin(value)

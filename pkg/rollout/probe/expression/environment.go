@@ -37,9 +37,9 @@ func declared(variables []string) []cel.EnvOption {
 }
 
 // evaluation returns the environment in which expressions are evaluated: the same functions,
-// without the library's own cost tracking. That tracking reads every text and searches its cache at
-// each step, so it takes much longer than the steps. TestEnvironments checks that the functions are
-// the same. They include the functions of every version, because stored expressions stay valid.
+// without the library's own cost tracking, which takes much longer than the steps that it counts.
+// TestEnvironments checks that the functions are the same. They include the functions of every
+// version, because stored expressions stay valid.
 //
 // If mixed is true, lists and maps may have values of several types, which Kubernetes allows only
 // in its own objects.

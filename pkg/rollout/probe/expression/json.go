@@ -15,8 +15,7 @@ import (
 // listUnits and mapUnits are the memory cost of an empty list and an empty map, in units.
 const listUnits, mapUnits = 2, 8
 
-// json converts a value to JSON types. It charges while it walks. So a value that is huge because
-// it contains the same value many times cannot cost more time than the remaining budget.
+// json converts a value to JSON types. It charges while it walks (see payFor).
 func (m *CostBudget) json(value ref.Val) (out any, err error) {
 	defer func() {
 		switch problem := recover().(type) {

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxPatternSteps is the largest size of a compiled regular expression, in steps. A pattern of
-	// 13 characters can have a thousand times as many steps.
+	// maxPatternSteps is the largest size of a compiled regular expression, in steps. 13 characters
+	// can make a thousand times as many.
 	maxPatternSteps = 1000
 	// maxPatternClasses is the largest number of Unicode classes in a pattern. Each class is a
 	// table of hundreds of ranges.

@@ -15,8 +15,8 @@ import (
 // pricer charges for a call before its execution.
 type pricer func(m *CostBudget, args []ref.Val)
 
-// pricers returns the cost of function calls by name, in addition to the unit that every node
-// costs. A function that is neither here nor in free cannot be used.
+// pricers returns the cost of function calls by name, in addition to the unit of each node. A
+// function that is neither here nor in free cannot be used.
 func pricers() map[string]pricer {
 	all := map[string]pricer{
 		operators.Equals: whole, operators.NotEquals: whole,
