@@ -37,7 +37,6 @@ func inPlace(encode func() ([]byte, error)) ([]byte, error) {
 	return encode()
 }
 
-// encode returns the frame of data.
 func (p *encoderPool) encode(data []byte) ([]byte, error) {
 	return inPlace(func() ([]byte, error) { return p.encodeNow(data) })
 }

@@ -178,7 +178,6 @@ func (s sample) want(file string) map[string]any {
 	return all
 }
 
-// dump returns all records by key.
 func dump(t *testing.T, client *clientv3.Client) map[string][]byte {
 	t.Helper()
 	response, err := client.Get(t.Context(), prefix, clientv3.WithPrefix())

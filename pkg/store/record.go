@@ -54,8 +54,8 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("%s at %s has format %d, written by a newer Penstock; this one reads formats 1 to %d: run the newer one", e.Kind, e.Key, e.Found, e.Known)
 }
 
-// DamagedError reports a record that differs from what was written. Its content is unknown, and it
-// must not count as missing or empty.
+// DamagedError reports a damaged record. Its content is unknown, and it must not count as missing
+// or empty.
 type DamagedError struct {
 	Kind, Key string
 	Err       error

@@ -22,8 +22,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// maxAsked bounds the extensions of a package for which Penstock checks single rights of a caller,
-// who cannot list them.
+// maxAsked bounds the extensions of a package for which Penstock checks single rights. It does so
+// for callers who cannot list extensions.
 const maxAsked = 100
 
 // Extensions lists the ClusterExtensions of the cluster, with Penstock's own rights.

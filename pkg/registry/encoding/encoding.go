@@ -37,7 +37,7 @@ func (s text) SupportedMediaTypes() []runtime.SerializerInfo {
 }
 
 // Stored sets the storage format of a group: compressed JSON of one version. With its versioner,
-// discovery has a storageVersionHash, which tells storage migration when to rewrite objects.
+// discovery has a storageVersionHash, which shows storage migration that objects must be rewritten.
 type Stored struct {
 	generic.RESTOptionsGetter
 	Codecs  serializer.CodecFactory

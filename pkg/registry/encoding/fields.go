@@ -98,7 +98,6 @@ func (f *fields) list(name string, n int, item func(int) error) {
 	f.r.text("]")
 }
 
-// strings writes a map in the order of its keys.
 func (f *fields) strings(name string, m map[string]string) {
 	if len(m) == 0 {
 		return

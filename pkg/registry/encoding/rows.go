@@ -102,7 +102,6 @@ var bytesOf = func() (classes [256]byte) {
 	return classes
 }()
 
-// string writes a string.
 func (r *rowWriter) string(s string) error {
 	most := byte(asItIs)
 	for i := range len(s) {
@@ -126,7 +125,6 @@ func (r *rowWriter) string(s string) error {
 	return nil
 }
 
-// row writes a row of a table.
 func (r *rowWriter) row(row *metav1.TableRow) error {
 	object, ok := row.Object.Object.(*metav1.PartialObjectMetadata)
 	if !ok || row.Object.Raw != nil || len(row.Conditions) > 0 || row.Cells == nil {
@@ -161,7 +159,6 @@ func (r *rowWriter) cell(cell any) error {
 	}
 }
 
-// object writes the metadata of an object.
 func (r *rowWriter) object(object *metav1.PartialObjectMetadata) error {
 	if object == nil {
 		r.text("null")

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// chunkBytes is the number of bytes per write.
 const chunkBytes = 32 << 10
 
 // StreamTables makes this process write tables, and lists of metadata, row by row. The bytes are

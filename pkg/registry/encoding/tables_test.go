@@ -35,7 +35,6 @@ func encoders() (stock, ours runtime.Encoder) {
 	return codec(func([]runtime.SerializerInfo) {}), codec(streamTables)
 }
 
-// writes counts calls of Write.
 type writes struct {
 	bytes.Buffer
 	count, first int

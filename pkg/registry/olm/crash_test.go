@@ -28,7 +28,6 @@ func (noHistories) Get(_ context.Context, name string, _ *metav1.GetOptions) (ru
 	return nil, apierrors.NewNotFound(v1alpha1.Resource("revisionhistories"), name)
 }
 
-// answered records the result of an import.
 type answered struct{ err error }
 
 func (*answered) Object(int, runtime.Object) {}

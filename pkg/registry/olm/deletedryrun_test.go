@@ -12,7 +12,7 @@ import (
 )
 
 // TestDeleteDryRun: a dry-run of a deletion lists the objects that would be deleted, up to a limit,
-// and changes nothing. Users who may get the revision see names; other users see only numbers.
+// and changes nothing. Users who may get the revision see names. Other users see only numbers.
 func TestDeleteDryRun(t *testing.T) {
 	s := newServer(t, settings{})
 	s.rules.deny("blind", "get clusterextensionrevisions e-1")

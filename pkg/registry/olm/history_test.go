@@ -17,7 +17,6 @@ const (
 	histories = group + "/revisionhistories"
 )
 
-// cellsOf returns the cells of all rows of a table.
 func cellsOf(r response) [][]any {
 	var all [][]any
 	rows, _ := r.body["rows"].([]any)

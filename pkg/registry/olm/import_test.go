@@ -439,7 +439,7 @@ func TestImportTwice(t *testing.T) {
 }
 
 // TestImportInterrupted: an import that was interrupted after any of its writes is finished by the
-// same archive, and by no other archive.
+// same archive, and not by another archive.
 func TestImportInterrupted(t *testing.T) {
 	whole := newServer(t, settings{})
 	whole.imported("e", "", sample(t)).want(t, http.StatusCreated)

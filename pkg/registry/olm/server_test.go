@@ -197,7 +197,6 @@ func newServer(t *testing.T, settings settings) *server {
 	return s
 }
 
-// allApplies is an ApplyCheck that refuses nothing.
 type allApplies struct{}
 
 func (allApplies) Check(context.Context, string, []manifest.Object) ([]applycheck.Refusal, error) {
@@ -258,7 +257,6 @@ func (r *rules) set(blind string, fail error, hidden ...string) {
 	r.blind, r.fail, r.hidden = blind, fail, hidden
 }
 
-// deny removes rights of a user.
 func (r *rules) deny(user string, what ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -367,7 +365,6 @@ func (p *policy) pause(meanwhile func()) {
 	p.meanwhile = meanwhile
 }
 
-// refuse refuses deletes of a revision.
 func (p *policy) refuse(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -395,7 +392,6 @@ func (b *faultyBodies) Read(ctx context.Context, root string) (map[manifest.Dige
 	return b.Store.Read(ctx, root)
 }
 
-// response is an answer of the server.
 type response struct {
 	code     int
 	body     map[string]any

@@ -242,7 +242,6 @@ func find(t testing.TB, files []file, name string) *file {
 	return nil
 }
 
-// replacing replaces a text in an entry.
 func replacing(t testing.TB, name, old, new string) func([]file) []file {
 	return func(files []file) []file {
 		f := find(t, files, name)
@@ -387,8 +386,8 @@ func TestEndsWithContext(t *testing.T) {
 	}
 }
 
-// TestBomb: reading a compressed bomb takes no more memory than the limits allow, whatever sizes
-// the archive claims.
+// TestBomb: reading a compressed bomb takes no more memory than the limits allow, even if the
+// archive claims other sizes.
 func TestBomb(t *testing.T) {
 	bomb := forged(t, true, func(files []file) []file {
 		find(t, files, "chains/argocd/4/manifests.jsonl").data = make([]byte, 256<<20)

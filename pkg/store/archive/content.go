@@ -143,7 +143,6 @@ func (r Revision) validate() error {
 	return nil
 }
 
-// line is a manifest in an archive.
 type line struct {
 	Digest   manifest.Digest `json:"digest"`
 	Manifest json.RawMessage `json:"manifest"`

@@ -124,7 +124,6 @@ func (w *Writer) record(name string, content any) error {
 	return w.entry(name, data.Bytes(), w.limits.RecordBytes)
 }
 
-// entry writes an entry and remembers its checksum.
 func (w *Writer) entry(name string, data []byte, limit int64) error {
 	fmt.Fprintf(&w.sums, "%x  %s\n", sha256.Sum256(data), name)
 	return w.put(name, data, limit)

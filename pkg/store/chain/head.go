@@ -248,7 +248,7 @@ func (h *Head) advanceHolding(seen Head, number int64, uid types.UID, ownerGener
 	return nil
 }
 
-// confirm records that a revision exists, whatever the head contains. The name of a revision
+// confirm records that a revision exists, independent of the head's content. The name of a revision
 // contains its number. So of two revisions that took the same number, only one could be written,
 // and this one is confirmed.
 func (h *Head) confirm(row Row) error {
@@ -284,8 +284,8 @@ func (h *Head) record(row Row) {
 	h.Rows = rows
 }
 
-// withdrawn reports whether a revision was deleted before anything of it was rolled out, for
-// example a proposal that a newer proposal replaced. A catalog may cause many of these.
+// withdrawn reports whether a revision was deleted before it was rolled out, for example a proposal
+// that a newer proposal replaced. A catalog may cause many of these.
 func (r Row) withdrawn() bool {
 	return !r.DeletedAt.IsZero() && r.CompletedAt.IsZero() && r.Result == ""
 }

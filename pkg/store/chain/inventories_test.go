@@ -15,7 +15,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// objects returns an inventory of ConfigMaps.
 func objects(names ...string) Inventory {
 	var inv Inventory
 	for _, name := range names {

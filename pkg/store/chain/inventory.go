@@ -99,7 +99,7 @@ type Entry struct {
 	// The field was added in format 4.
 	Adopted bool `json:"adopted,omitempty"`
 	// Refused is the number of the newer revision whose update of the object the API server
-	// refuses, although it would accept the object as new. The field was added in format 5.
+	// refuses. It would accept the object as new. The field was added in format 5.
 	Refused int64 `json:"refused,omitempty"`
 	// Finished is the outcome of a Job that deletes itself after it finished. The field was added
 	// in format 5.

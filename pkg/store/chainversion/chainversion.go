@@ -64,7 +64,6 @@ type Precondition struct {
 	beside *store.CompanionWrite
 }
 
-// state is the state of a precondition.
 type state int
 
 const (
@@ -94,7 +93,7 @@ func Counting(ctx context.Context, chain string) context.Context {
 }
 
 // Referring returns a context for writes that belong to no chain, or that affect no check, such as
-// writes of status. These writes only require that the packs of the record exist (see Refers).
+// writes of status. They only require that the packs of the record exist (see Refers).
 func Referring(ctx context.Context) context.Context {
 	return context.WithValue(ctx, preconditionKey{}, &Precondition{state: apart})
 }
@@ -146,7 +145,6 @@ func (p *Precondition) begin() (basis, error) {
 	return basis{chain: p.chain, at: p.at, compare: p.state == made, apart: p.state == apart, packs: p.packs, beside: p.beside}, nil
 }
 
-// basis is the basis of one write.
 type basis struct {
 	chain string
 	// at is the required version of the chain, if compare is true.

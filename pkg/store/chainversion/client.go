@@ -60,7 +60,6 @@ func (c *Client) OptimisticDelete(ctx context.Context, key string, expected int6
 	return kubernetes.DeleteResponse{KV: done.found, Succeeded: done.succeeded, Revision: done.revision}, nil
 }
 
-// outcome is the result of a transaction.
 type outcome struct {
 	chain     string
 	succeeded bool

@@ -12,7 +12,7 @@ import (
 )
 
 // TestBeside: a record and its companion are written together or not at all, even if other clients
-// write to either record meanwhile.
+// write to them meanwhile.
 func TestBeside(t *testing.T) {
 	refused := errors.New("refused")
 	for name, tc := range map[string]struct {

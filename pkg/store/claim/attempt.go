@@ -88,10 +88,10 @@ func (a *Attempt) acquire(ctx context.Context, holder string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("asking for a lease: %w", err)
 	}
-	// A gone holder cannot come back, so it suffices to compare the claim's last write.
+	// The previous holder cannot come back, so comparing the claim's last write suffices.
 	done, err := a.claims.put(ctx, a.claims.keys.Claim(a.key), holder, present.modRevision, lease.ID)
 	if done || err != nil {
-		// After an error, the claim may or may not be held.
+		// After an error, it is unknown whether the claim is held.
 		a.holder = holder
 	}
 	return done, err

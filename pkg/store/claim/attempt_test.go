@@ -36,7 +36,6 @@ func (r *registry) gone(ctx context.Context, holder string) (bool, error) {
 	return err == nil && len(found.Kvs) == 0, err
 }
 
-// request is a create.
 type request struct {
 	holder          string
 	dryRun, refused bool
@@ -85,7 +84,6 @@ func (r *registry) holder(t *testing.T) string {
 	return holder
 }
 
-// expire ends all leases.
 func expire(t *testing.T, client *clientv3.Client) {
 	t.Helper()
 	leases, err := client.Leases(t.Context())

@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// maxHolderBytes bounds the name of a holder.
 const maxHolderBytes = 1024
 
 // KV is the part of an etcd client that claims need. *clientv3.Client implements it.
@@ -64,7 +63,6 @@ func format() store.Format {
 	return store.Format{Kind: "claim", Magic: "PKC", Version: 1, Limit: maxHolderBytes}
 }
 
-// record is a stored claim.
 type record struct {
 	// holder is empty for a free key.
 	holder string

@@ -115,9 +115,9 @@ func (c *Collector) Begin(ctx context.Context) error {
 // maxRounds bounds the rounds of Collect. The deletions of a round may release further packs.
 const maxRounds = 4
 
-// The writes of one collection must fit into the space that a store at its quota reserves for
-// deletions, at least 32 MiB (storehealth.Reserved). etcd counts overwritten and deleted records
-// until its history is compacted. If a collection wrote more, etcd would refuse the deletions too.
+// The writes of one collection must fit into the space that a full store reserves for deletions, at
+// least 32 MiB (storehealth.Reserved). etcd counts overwritten and deleted records until its
+// history is compacted. If a collection wrote more, etcd would refuse the deletions too.
 const (
 	// maxRebased bounds the bytes of packs that one collection rebases, approximately.
 	maxRebased = 4 << 20
@@ -218,7 +218,6 @@ func (s state) unneeded() []string {
 	return roots
 }
 
-// present returns the number of packs.
 func (s state) present() int {
 	n := 0
 	for _, one := range s.packs {
@@ -307,8 +306,8 @@ type said struct {
 	named map[string]bool
 }
 
-// readPacks fills in the content of pack records. It does not read records again that this
-// collection has read and that are unchanged, because all packs together may be large.
+// readPacks fills in the content of pack records. It does not read unchanged records again in the
+// same collection, because all packs together may be large.
 func (c *Collector) readPacks(ctx context.Context, s state, referred references.Set) error {
 	var unread []string
 	for _, root := range slices.Sorted(maps.Keys(s.packs)) {

@@ -146,7 +146,6 @@ func (s *bench) holds(at string, clean bool) {
 	}
 }
 
-// parts returns the keys of packs.
 func (s *bench) parts() []string {
 	s.t.Helper()
 	found, err := s.kv.Get(s.t.Context(), s.keys.Packs(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
@@ -167,7 +166,6 @@ func (s *bench) must(err error) {
 	}
 }
 
-// collect runs a whole collection.
 func (s *bench) collect() Result {
 	s.t.Helper()
 	c := s.collector(s.kv)

@@ -11,9 +11,9 @@ import (
 // A base without a revision is kept for its deltas, and takes as much space as five of them. As
 // soon as the chain has a newer whole pack, the deltas become deltas against that pack.
 
-// rebaseOnto makes the deltas of a base without other references deltas against the newest whole
-// pack of their chain, if that saves enough. It returns the deltas that still need the base. After
-// a base saved too little, this collector does not try it again.
+// rebaseOnto compresses the deltas of an otherwise unreferenced base against the newest whole pack
+// of their chain, if that saves enough. It returns the deltas that still need the base. After a
+// base saved too little, this collector does not try it again.
 func (c *Collector) rebaseOnto(ctx context.Context, s state, deltas []string, newest map[string]string) ([]string, error) {
 	var left []string
 	for _, root := range deltas {

@@ -44,8 +44,8 @@ type Entry struct {
 type Cursor struct {
 	// Next is the number of the first entry that the receiver has not taken.
 	Next int64 `json:"next"`
-	// Until is the end of a summary that the receiver has not taken, so that a repeated summary has
-	// the same id. It is 0 without such a summary.
+	// Until is the end of a summary that the receiver has not taken. So a repeated summary has the
+	// same id. It is 0 without such a summary.
 	Until int64 `json:"until,omitempty"`
 	// Greeted is true after the receiver has answered once.
 	Greeted bool `json:"greeted,omitempty"`

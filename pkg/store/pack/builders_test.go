@@ -16,7 +16,6 @@ func digester() manifest.Digester {
 	return manifest.Digester{SecretKey: []byte("a key for tests")}
 }
 
-// object returns a manifest of a kind with some data.
 func object(t testing.TB, kind, name, data string) manifest.Object {
 	t.Helper()
 	o, err := digester().New(map[string]any{
@@ -80,7 +79,6 @@ func mustHave(t testing.TB, s *Store, objects []manifest.Object) {
 	}
 }
 
-// dump returns all records below a prefix.
 func dump(t testing.TB, kv clientv3.KV, prefix string) map[string]string {
 	t.Helper()
 	response, err := kv.Get(t.Context(), prefix, clientv3.WithPrefix())

@@ -25,7 +25,6 @@ func version(t testing.TB, operator string, n int) []manifest.Object {
 	return append(objects, object(t, "ConfigMap", operator, fmt.Sprint("version ", n)), object(t, "Secret", operator, fmt.Sprint("key ", n)))
 }
 
-// recordOf returns the stored record of a pack.
 func recordOf(t testing.TB, s *Store, root string) Record {
 	t.Helper()
 	stored, err := store.Get(t.Context(), s.kv, s.keys.Pack(root))
@@ -49,7 +48,6 @@ func mustPut(t testing.TB, s *Store, objects []manifest.Object, chain ...string)
 	return root
 }
 
-// countingKV counts reads.
 type countingKV struct {
 	clientv3.KV
 	gets int

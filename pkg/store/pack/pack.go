@@ -231,8 +231,8 @@ func (s *Store) Objects(ctx context.Context, root string) ([]manifest.Object, er
 		if failed == nil || !isDamage(failed) {
 			return objects, failed
 		}
-		// The pack may have been written again since its record was read, and the old base or
-		// chunks may have been collected. This is no damage.
+		// The pack may have been written again since its record was read. Its old base or chunks
+		// may have been collected. This is no damage.
 		again, err := store.Get(ctx, s.kv, s.keys.Pack(root))
 		if err != nil {
 			return nil, err

@@ -11,7 +11,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// checksum is a SHA-256.
 type checksum [sha256.Size]byte
 
 func sum(data []byte) checksum { return sha256.Sum256(data) }

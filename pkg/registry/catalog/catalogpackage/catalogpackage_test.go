@@ -80,7 +80,6 @@ func lampsInstalled(versions ...string) Installed {
 	}
 }
 
-// warnings collects the warnings of one request.
 type warnings []string
 
 func (w *warnings) AddWarning(_, message string) { *w = append(*w, message) }
@@ -307,7 +306,6 @@ func TestInstalledUnknown(t *testing.T) {
 	}
 }
 
-// event returns the next event of a watch as text.
 func event(t *testing.T, w watch.Interface) string {
 	t.Helper()
 	select {

@@ -195,7 +195,6 @@ func paths(drawn *graph.Graph, query *v1alpha1.CatalogPackageOptions, beginnings
 	return nil
 }
 
-// graphTable prints graphs.
 type graphTable struct{}
 
 // ConvertToTable prints one row for each entry of a channel.

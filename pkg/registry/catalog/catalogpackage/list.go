@@ -99,7 +99,7 @@ func warnUnread(ctx context.Context, at *inventory.Snapshot) {
 	}
 }
 
-// gone returns the error for a version that is no longer known.
+// gone returns the error for an expired version.
 func gone(wanted inventory.Version, current *inventory.Snapshot) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %s (%s): the catalogs have changed, list again", wanted, current.Version()))
 }

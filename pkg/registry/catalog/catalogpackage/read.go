@@ -50,7 +50,6 @@ func optionsOf(options runtime.Object, has ...string) (*v1alpha1.CatalogPackageO
 	return query, nil
 }
 
-// offer returns the package of a request for a subresource.
 func (e endpoint) offer(name string, query *v1alpha1.CatalogPackageOptions) (inventory.Offer, error) {
 	at, err := e.known()
 	if err != nil {

@@ -122,7 +122,6 @@ func fieldsOf(offer inventory.Offer) fields.Set {
 	}
 }
 
-// newPackage returns a package from one catalog.
 func newPackage(offer inventory.Offer, all []inventory.Offer) *v1alpha1.CatalogPackage {
 	row := offer.Package
 	out := &v1alpha1.CatalogPackage{

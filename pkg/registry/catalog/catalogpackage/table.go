@@ -13,7 +13,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// table prints tables of packages.
 type table struct{}
 
 // These limits are in bytes: a row must fit into a line. -o yaml shows the omitted parts.

@@ -31,8 +31,8 @@ type Asked struct {
 	NoCluster string
 }
 
-// Asking returns the ClusterExtensions that ask for a package, sorted by name, as far as the caller
-// may know them and their revisions.
+// Asking returns the ClusterExtensions that ask for a package, sorted by name. It omits extensions
+// and revisions that the caller must not know.
 type Asking func(ctx context.Context, name string) ([]Asked, error)
 
 // approvalAutomatic is the approval of an extension without the annotation.
@@ -143,7 +143,6 @@ func stalled(of *extension.Extension) string {
 	return text.Line(found.Reason+": "+found.Message, longestMessage)
 }
 
-// upgradesTable prints tables of upgrades.
 type upgradesTable struct{}
 
 // ConvertToTable prints one row for each extension.

@@ -59,7 +59,6 @@ func (r *VersionsREST) Get(_ context.Context, name string, options runtime.Objec
 	return out, nil
 }
 
-// versionsTable prints versions.
 type versionsTable struct{}
 
 // ConvertToTable prints one row for each version.

@@ -59,7 +59,6 @@ func wantsInitial(options *metainternalversion.ListOptions) bool {
 	return options.ResourceVersion == "" || options.ResourceVersion == "0"
 }
 
-// watcher is one watch.
 type watcher struct {
 	rest   *REST
 	chosen *chosen

@@ -122,8 +122,8 @@ func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Objec
 	return &hco.PlanApprovalRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: asked.Spec, Status: plan.Status.Approval}, nil
 }
 
-// another refuses an approval by a requester or an earlier approver of the plan, if the plan needs
-// more than one approval.
+// another refuses an approval by a requester or an earlier approver, if the plan needs more than
+// one approval.
 func another(ctx context.Context, plan *hco.ConfigurationPlan) error {
 	who, given := requester(ctx), external(plan.Status.Approval)
 	switch {

@@ -97,7 +97,6 @@ func requester(ctx context.Context) string {
 	return ""
 }
 
-// needed returns the number of approvals that a plan needs.
 func needed(plan *hco.ConfigurationPlan) int {
 	return governance.Needed(v1alpha1.ConfigurationPlanSpec{Approvals: plan.Spec.Approvals})
 }

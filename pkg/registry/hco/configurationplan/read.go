@@ -114,8 +114,8 @@ func dropped(rows []run.Row) int64 {
 // Differ computes the current effect of a plan, for targets that the caller may read and change.
 type Differ interface {
 	Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]v1alpha1.PlanDiffItem, error)
-	// Lacks returns, as text, the right to read a target if the caller of a request does not have
-	// it, and "" otherwise.
+	// Lacks returns, as text, the right to read a target that the caller of a request does not
+	// have, or "".
 	Lacks(ctx context.Context, target manifest.Ref) (string, error)
 }
 

@@ -85,7 +85,6 @@ func (everyRight) Diff(context.Context, *hco.ConfigurationPlan) ([]v1alpha1.Plan
 
 func (everyRight) Lacks(context.Context, manifest.Ref) (string, error) { return "", nil }
 
-// everyApprover lets every user approve.
 type everyApprover struct{}
 
 func (everyApprover) Lacks(context.Context, *v1alpha1.ConfigurationPlan) ([]string, error) {
@@ -575,7 +574,6 @@ func TestWarningsOfTerms(t *testing.T) {
 	}
 }
 
-// said collects the warnings of a request.
 type said []string
 
 func (s *said) AddWarning(_, text string) { *s = append(*s, text) }

@@ -16,7 +16,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
-// table prints tables of plans.
 type table struct{ clock clock.PassiveClock }
 
 var _ rest.TableConvertor = table{}

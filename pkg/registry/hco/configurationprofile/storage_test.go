@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile"
 )
 
-// surveyor is a fake Surveyor with two profiles.
 type surveyor struct{ asked *[]string }
 
 func (surveyor) Names(context.Context) ([]string, error) { return []string{"Dense", "Tuning"}, nil }

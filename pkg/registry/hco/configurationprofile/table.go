@@ -14,7 +14,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
-// table prints tables of profiles.
 type table struct{}
 
 var _ rest.TableConvertor = table{}

@@ -18,7 +18,6 @@ import (
 	shared "github.com/penstock-project/penstock/pkg/registry/strategy"
 )
 
-// strategy validates definitions.
 type strategy struct {
 	shared.Cluster
 	schemas Schemas
@@ -71,7 +70,6 @@ func nameIsLabel(name string, prefix bool) []string {
 	return apimachineryvalidation.NameIsDNSLabel(name, prefix)
 }
 
-// validateSpec compiles the spec.
 func validateSpec(definition *hco.ConfigurationProfileDefinition) field.ErrorList {
 	spec, err := External(&definition.Spec)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
-// table prints tables of definitions.
 type table struct{ clock clock.PassiveClock }
 
 var _ rest.TableConvertor = table{}

@@ -98,9 +98,9 @@ func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (boo
 	return false, nil
 }
 
-// MayHaveAnything reports whether a chain may write any object for the caller without checks of the
-// rights to each object (see admission plugin Privilege). The caller needs the right to bypass the
-// check, or to use the target cluster if the chain has one.
+// MayHaveAnything reports whether a chain may write any object for the caller without checks of
+// single rights (see admission plugin Privilege). The caller needs the right to bypass the check,
+// or to use the target cluster if the chain has one.
 func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (bool, error) {
 	rights := []authz.Right{authz.Bypass(chain)}
 	if target != "" {

@@ -26,8 +26,8 @@ func (b brokenBodies) PutInChain(context.Context, []manifest.Object, []string) (
 	return "", b.err
 }
 
-// TestCollectCountsSecrets: entries do not show the size of Secrets. Only a user who has the
-// manifests gets an error about their total size.
+// TestCollectCountsSecrets: entries do not show the size of Secrets. An error about the total size
+// is only for a user who has the manifests.
 func TestCollectCountsSecrets(t *testing.T) {
 	revision, held := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "e-1"}}, newStaged()
 	revision.Spec.Phases = []olm.RevisionPhase{{Objects: make([]olm.RevisionObject, 2)}}

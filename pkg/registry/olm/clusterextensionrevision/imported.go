@@ -35,7 +35,6 @@ type Past struct {
 
 type pastKey struct{}
 
-// pastFrom returns the past of an imported revision, or nil.
 func pastFrom(ctx context.Context) *Past {
 	past, _ := ctx.Value(pastKey{}).(*Past)
 	return past

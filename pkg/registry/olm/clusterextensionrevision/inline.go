@@ -35,7 +35,6 @@ func keyOfManifest(object manifest.Object) entryKey {
 	return entryKey{object.APIVersion(), object.Kind, object.Namespace, object.Name, string(object.Digest)}
 }
 
-// keyOfTree works like keyOf, for a decoded body.
 func keyOfTree(entry map[string]any) entryKey {
 	text := func(name string) string {
 		value, _ := entry[name].(string)

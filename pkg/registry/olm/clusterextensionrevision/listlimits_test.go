@@ -13,7 +13,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/requestbody"
 )
 
-// elements returns a JSON list of n different elements.
 func elements(n int, element string) string {
 	list := make([]string, n)
 	for i := range list {
@@ -22,7 +21,6 @@ func elements(n int, element string) string {
 	return "[" + strings.Join(list, ",") + "]"
 }
 
-// operations returns a JSON patch of n operations.
 func operations(n int, operation string) string { return elements(n, operation) }
 
 // TestAmounts: a list with too many elements is refused before the endpoint merges it, in every

@@ -31,7 +31,6 @@ type Rollback struct {
 
 type rollbackKey struct{}
 
-// rollbackFrom returns the rollback that a create performs, or nil.
 func rollbackFrom(ctx context.Context) *Rollback {
 	back, _ := ctx.Value(rollbackKey{}).(*Rollback)
 	return back

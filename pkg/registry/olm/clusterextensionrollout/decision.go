@@ -27,7 +27,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/fleet"
 )
 
-// maxComment bounds spec.comment of a request, in bytes.
 const maxComment = 1024
 
 // A rollout keeps the last decisions, each with a limited number of clusters.
@@ -191,8 +190,8 @@ func (r *DecisionREST) change(ctx context.Context, who user.Info, asked *olm.Rol
 	return nil
 }
 
-// requested reports whether the user requested the change. It covers this rollout, and rollouts of
-// the set with the same content that another user requested again, for example by pausing the set.
+// requested reports whether the user requested the change. It also covers rollouts of the set with
+// the same content that another user requested again, for example by pausing the set.
 func (r *DecisionREST) requested(ctx context.Context, d *decision) (bool, error) {
 	if d.who.GetName() == d.rollout.Spec.RequestedBy {
 		return true, nil

@@ -53,7 +53,6 @@ func (s *scope) matches(id manifest.ID) bool {
 // shows reports whether an object is in the answer.
 func (s *scope) shows(id manifest.ID) bool { return !s.hidden[id] && s.matches(id) }
 
-// selected returns the objects that are in the answer.
 func (s *scope) selected(objects []manifest.Object) []manifest.Object {
 	var selected []manifest.Object
 	for _, object := range objects {

@@ -297,8 +297,8 @@ func cutIn(format string, diff *v1alpha1.RevisionDiff, name string) bool {
 	})
 }
 
-// commentFull reports whether a comment is full: it says that the lines of objects do not fit,
-// lists the changed object, and names the command that shows them.
+// commentFull reports whether a comment names the changed object and the command that shows it,
+// because the lines of objects do not fit.
 func commentFull(output, name string) bool {
 	return strings.Contains(output, "more left out: this comment would be too long. All of it: kubectl penstock diff argocd-1..argocd-2**") &&
 		strings.Contains(output, " space/"+name+" |")

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
 )
 
-// subresource is the subresource to which the caller needs the right, for each revision.
+// subresource is the subresource that a caller must have the right to get, for each revision.
 const subresource = "diff"
 
 // endpoint is the shared part of the resource and the subresource.
@@ -93,7 +93,6 @@ func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (ru
 	return r.comparer.Between(ctx, from, to, query)
 }
 
-// sides returns the revisions to compare.
 func (r *REST) sides(ctx context.Context, caller *access.Caller, asked request) (from, to *olm.ClusterExtensionRevision, err error) {
 	if asked.from != "" {
 		if from, err = r.comparer.deps.Revisions.Stored(ctx, asked.from); err != nil {

@@ -161,7 +161,6 @@ func inHeader(text string) string {
 	}, text)
 }
 
-// clip cuts text that is too long.
 func clip(text string) string {
 	if runes := []rune(text); len(runes) > maxWarningRunes {
 		return string(runes[:maxWarningRunes-3]) + "..."

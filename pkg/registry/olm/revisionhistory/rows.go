@@ -104,7 +104,6 @@ func completedAt(revision *olm.ClusterExtensionRevision, row chain.Row) *metav1.
 	return nil
 }
 
-// gone returns the record of a deleted revision.
 func gone(name string, row chain.Row) v1alpha1.RevisionRecord {
 	record := v1alpha1.RevisionRecord{
 		Name: olm.RevisionName(name, row.Revision), Revision: row.Revision, Version: row.Version,
@@ -163,8 +162,8 @@ func repairs(name string, inventory chain.Inventory) []v1alpha1.RepairRecord {
 	return records
 }
 
-// isBefore reports whether before is the direct predecessor of a revision, and not an older
-// revision because the predecessor was deleted. before may be nil.
+// isBefore reports whether before is the direct predecessor of a revision. It is not if the direct
+// predecessor was deleted. before may be nil.
 func isBefore(head chain.Head, before, revision *olm.ClusterExtensionRevision) bool {
 	lowest := int64(0)
 	if before != nil {
@@ -175,8 +174,8 @@ func isBefore(head chain.Head, before, revision *olm.ClusterExtensionRevision) b
 	})
 }
 
-// changes computes the counts of a revision if the head does not have them, because the controllers
-// have not written them yet.
+// changes computes the counts of a revision that are not in the head yet, because the controllers
+// write them later.
 func changes(before, revision *olm.ClusterExtensionRevision) *v1alpha1.ChangeCounts {
 	var others []manifest.Ref
 	if before != nil {

@@ -28,8 +28,8 @@ const maxOwners = 8
 // maxRequesterBytes bounds the stored name of a requester.
 const maxRequesterBytes = 1024
 
-// revision converts a revision of the archive to the object that a client would send to create it,
-// with inline manifests. It also returns the revision's past.
+// revision converts a revision of the archive to the object that a client would send, with inline
+// manifests. It also returns the revision's past.
 func (in *incoming) revision(ctx context.Context, item archive.Item) (*olm.ClusterExtensionRevision, *clusterextensionrevision.Past, error) {
 	name := olm.RevisionName(in.name, item.Revision.Number)
 	versioned := &v1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{

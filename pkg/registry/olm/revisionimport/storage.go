@@ -111,7 +111,6 @@ func (*REST) ConnectMethods() []string { return []string{http.MethodPost} }
 // NewConnectOptions returns no options: the body is a stream, and parseMode reads the query.
 func (*REST) NewConnectOptions() (runtime.Object, bool, string) { return nil, false, "" }
 
-// mode holds the options of an import.
 type mode struct {
 	// check runs all checks and writes nothing.
 	check bool

@@ -77,7 +77,6 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// processor returns the processor time of this process.
 func processor(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

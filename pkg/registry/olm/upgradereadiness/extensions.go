@@ -20,16 +20,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
-// maxAsked bounds the revisions for which Penstock checks the right of a caller to their manifests,
-// if the caller has no right to all of them.
+// maxAsked bounds the revisions for which Penstock checks single rights to manifests. It does so
+// for callers without the right to all manifests.
 const maxAsked = 100
 
 // reading is one answer, for one caller.
 type reading struct {
 	deps   Deps
 	caller user.Info
-	// manifests, lists and packages are true if the caller may get the manifests of all revisions,
-	// list revisions, and list the packages of catalogs.
+	// manifests, lists and packages are rights of the caller: to get the manifests of all
+	// revisions, to list revisions, and to list the packages of catalogs.
 	manifests, lists, packages bool
 	// may holds the answers for single revisions.
 	may map[string]bool
@@ -170,8 +170,8 @@ func (r *reading) objects(ctx context.Context, revision *olm.ClusterExtensionRev
 	return read, nil
 }
 
-// statement sets the catalogs' statement about the revision that is currently rolled out, as far as
-// the caller may know it.
+// statement sets the catalogs' statement about the currently rolled-out revision, as far as the
+// caller may know it.
 func (r *reading) statement(one *readiness.Extension, revisions []*olm.ClusterExtensionRevision, roles []readiness.Role) {
 	at := slices.Index(roles, readiness.RolledOut)
 	if at < 0 || !r.lists && !r.manifests && !r.may[revisions[at].Name] {

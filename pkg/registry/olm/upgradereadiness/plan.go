@@ -159,8 +159,8 @@ func (r *result) hasEnded() bool {
 	}
 }
 
-// fill adds the contents of bundles to the next versions of each extension, in order, until a
-// version solves the problem. It returns the number of bundles that are not rendered yet.
+// fill adds the contents of bundles to the next versions of each extension, until a version solves
+// the problem. It returns the number of bundles that are not rendered yet.
 func (r *rendered) fill(ctx context.Context, plan *plan, extensions []*readiness.Extension) int {
 	var pending atomic.Int32
 	var all sync.WaitGroup

@@ -41,7 +41,6 @@ func (*slowRevisions) Contents(context.Context, *olm.ClusterExtensionRevision) (
 	return nil, errors.New("there are no revisions")
 }
 
-// everything allows everything.
 type everything struct{}
 
 func (everything) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {

@@ -91,7 +91,6 @@ func (d *Differ) kept(ctx context.Context, plan *hco.ConfigurationPlan) (kept, e
 	return found, nil
 }
 
-// item compares one target.
 func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco.PlanItem, kept kept) (v1alpha1.PlanDiffItem, error) {
 	out := v1alpha1.PlanDiffItem{Name: item.Name, TargetRef: v1alpha1.TargetRef(item.TargetRef)}
 	ref := planwork.Ref(out.TargetRef, item.Digest)
@@ -226,7 +225,6 @@ func (d *Differ) lacks(ctx context.Context, target manifest.Ref, verbs ...string
 	return "", nil
 }
 
-// may reports whether the caller has a right.
 func (d *Differ) may(ctx context.Context, asked authz.Right) (bool, error) {
 	caller, ok := request.UserFrom(ctx)
 	if !ok {

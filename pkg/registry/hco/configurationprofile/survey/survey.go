@@ -125,7 +125,6 @@ func (s *Surveyor) Survey(ctx context.Context, selected func(name string) bool) 
 	return found, nil
 }
 
-// holder returns the plan that holds a profile, or nil.
 func holder(plans []hco.ConfigurationPlan, name string) *hco.ConfigurationPlan {
 	for i := range plans {
 		if plan := &plans[i]; string(plan.Spec.Profile) == name && governance.Active(v1alpha1.Phase(plan.Status.Phase)) {

@@ -65,7 +65,6 @@ func (p tuning) Items(facts profile.Facts, options *v1alpha1.PlanOptions) ([]pro
 	return []profile.Item{item}, nil
 }
 
-// tries is a Previewer function.
 type tries func(work rollout.Work) (preview.Preview, error)
 
 func (t tries) Preview(_ context.Context, work rollout.Work, _ preview.Permit) (preview.Preview, error) {
@@ -105,7 +104,6 @@ func well(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "water.example.com/v1", "kind": "Well", "metadata": map[string]any{"name": name}}}
 }
 
-// client returns a client of a cluster with these objects.
 func client(objects ...*unstructured.Unstructured) *fake.FakeDynamicClient {
 	var known []runtime.Object
 	for _, object := range objects {

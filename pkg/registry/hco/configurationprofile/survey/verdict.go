@@ -163,7 +163,7 @@ func (s findings) impact() ([]v1alpha1.ProfileItem, v1alpha1.ImpactSeverity) {
 // state reports whether the profile is in effect:
 //
 //   - A profile with missing requirements is not in effect.
-//   - If a part could not be read, the state is unknown, whatever a plan reports.
+//   - If a part could not be read, the state is unknown, regardless of plans.
 //   - If a plan would change nothing, the profile is in effect, with or without a plan.
 //   - If a plan would change something, the profile has drifted if a plan had applied it before.
 func (s findings) state(prerequisites v1alpha1.PrerequisiteState) (v1alpha1.ProfileState, string) {
@@ -228,7 +228,6 @@ func (s findings) differing() (names []string, nodes int64) {
 	return names, nodes
 }
 
-// applied reports whether the plan has applied the profile.
 func (s findings) applied() bool {
 	if s.plan == nil || s.plan.Spec.RestoreRun != 0 {
 		return false

@@ -96,7 +96,7 @@ func (a *accessReviews) asked(subjects []preview.Subject) []int {
 	return asked
 }
 
-// may returns the subjects, out of some, for which the caller has a verb.
+// may returns the subjects in some for which the caller has a verb.
 func (a *accessReviews) may(ctx context.Context, verb string, subjects []preview.Subject, scopes map[int]scope, some []int) ([]int, error) {
 	allowed, err := a.mayAll(ctx, verb, len(subjects), scopes, some)
 	if err != nil {
@@ -146,7 +146,6 @@ func (a *accessReviews) review(ctx context.Context, verb string, s scope, name s
 	return allows(ctx, a.authorizer, a.caller, authz.On(s.resource, verb, s.namespace, name))
 }
 
-// allows runs an access review.
 func allows(ctx context.Context, by authorizer.UnconditionalAuthorizer, who user.Info, asked authz.Right) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -165,7 +164,6 @@ func (e *reviewError) Error() string { return "asking what you may do: " + e.err
 
 func (e *reviewError) Unwrap() error { return e.err }
 
-// scopes returns the scopes of subjects.
 func (a *accessReviews) scopes(ctx context.Context, subjects []preview.Subject, some []int) (map[int]scope, error) {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, i := range some {

@@ -134,7 +134,6 @@ func objectsOf(question revisiondiff.LiveQuestion, work rollout.Work) int {
 	return max(len(question.Manifests), rolledOut)
 }
 
-// work returns the engine's work for a rollout.
 func (l *Live) work(ctx context.Context, revision *olm.ClusterExtensionRevision) (rollout.Work, int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.deps.Timeout)
 	defer cancel()
@@ -203,7 +202,6 @@ func keyOf(caller user.Info, question revisiondiff.LiveQuestion, work rollout.Wo
 	return hex.EncodeToString(sum[:])
 }
 
-// bodies holds the manifests of one revision.
 type bodies map[manifest.Digest][]byte
 
 func newBodies(objects []manifest.Object) bodies {

@@ -135,7 +135,6 @@ func newSetting(names ...string) *setting {
 	return s
 }
 
-// add adds an object to the revision.
 func (s *setting) add(raw string) {
 	object, err := manifest.Digester{}.FromJSON([]byte(raw))
 	if err != nil {

@@ -75,7 +75,6 @@ func (i *inquiry) explainOne(ctx context.Context, step phased, seen *objectView,
 	}
 }
 
-// addCause adds a cause to the description of an object.
 func addCause(object *v1alpha1.RevisionObjectStatus, found cause.Cause) {
 	name := func(id manifest.ID) v1alpha1.ObjectName {
 		return v1alpha1.ObjectName{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
