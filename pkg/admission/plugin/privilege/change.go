@@ -53,7 +53,8 @@ type change struct {
 	armed bool
 	// orphans is true if Penstock keeps the objects.
 	orphans bool
-	owners  []metav1.OwnerReference
+	// owners are the owners that the change adds.
+	owners []metav1.OwnerReference
 	// acknowledged are the added CustomResourceDefinitions whose instances may be lost.
 	acknowledged []string
 	// takes are the added extensions whose protected objects the revision may take.

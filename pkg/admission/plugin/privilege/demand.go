@@ -41,8 +41,8 @@ type effect struct {
 // written is an object that is applied.
 type written struct {
 	manifest.Object
-	// brought is true if the requester sent the content or named it by digest. Otherwise the
-	// revision of has the content.
+	// brought is true if the requester sent the content or named it by digest. Otherwise of names
+	// the revision with the content.
 	brought bool
 	of      string
 	// borrowed is the revision that has the content, if the requester named it by digest only.

@@ -194,7 +194,7 @@ func selection(pool *unstructured.Unstructured, selector map[string]string) (all
 	return all, none
 }
 
-// workers returns the item for nodes that are workers and not control planes, with any options.
+// workers returns the item for nodes that are workers and not control planes.
 func workers(facts profile.Facts, options v1alpha1.NodeHealthRemediationOptions, nodes counted, chosen remediator) (profile.Item, error) {
 	threshold := ptr.Deref(options.MinHealthy, intstr.FromString(defaultMinHealthy))
 	selector := []any{exists("node-role.kubernetes.io/worker"), absent("node-role.kubernetes.io/control-plane"), absent("node-role.kubernetes.io/master")}
