@@ -208,7 +208,7 @@ func rollsBack(revision *olm.ClusterExtensionRevision) bool {
 	return revision.Spec.OnFailure == olm.OnFailureRollback && revision.Annotations[v1alpha1.RollbackOfAnnotation] == "" && !succeeded(revision)
 }
 
-// sooner reports whether the change can make a rollout fail that did not fail before.
+// sooner reports whether the rollout can fail with updated where it would not fail with old.
 func sooner(updated, old *olm.ClusterExtensionRevisionSpec) bool {
 	return updated.ProgressDeadlineMinutes < old.ProgressDeadlineMinutes || updated.SuccessDelaySeconds > old.SuccessDelaySeconds || !lists(old.MetricChecks, updated.MetricChecks)
 }

@@ -294,7 +294,8 @@ func planTeardown(c change, now chainState) plan {
 
 // orphaned divides the objects of a revision that orphans its objects into deleted and released
 // objects. The revision whose content an object has decides. An object with the content of another
-// revision is deleted if that revision was given up and relied on this revision to keep it.
+// revision is deleted if that revision was archived or deleted and relied on this revision to keep
+// it.
 func orphaned(revision *olm.ClusterExtensionRevision, ending []ownedObject, now chainState) (deletes, releases []ownedObject) {
 	leaves := map[int64]bool{revision.Spec.Revision: true}
 	for i := range now.others {
@@ -313,8 +314,8 @@ func orphaned(revision *olm.ClusterExtensionRevision, ending []ownedObject, now 
 	return deletes, releases
 }
 
-// fallback returns the objects that older layers write again when a revision is given up: objects
-// for which they have other content. layers are sorted newest first.
+// fallback returns the objects that older layers write again when a revision is archived or
+// deleted: objects for which they have other content. layers are sorted newest first.
 func fallback(given *olm.ClusterExtensionRevision, layers []*olm.ClusterExtensionRevision) []wanted {
 	covered := map[manifest.ID]manifest.Digest{}
 	for _, ref := range refsOf(given) {

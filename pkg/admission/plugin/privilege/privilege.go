@@ -39,8 +39,8 @@ const (
 	// DefaultTimeout bounds the check of one request.
 	DefaultTimeout = 30 * time.Second
 
-	// requestConcurrency is the number of concurrent authorization checks of one request,
-	// totalConcurrency that of all requests together.
+	// requestConcurrency bounds the concurrent authorization checks of one request, and
+	// totalConcurrency the checks of all requests together.
 	requestConcurrency = 16
 	totalConcurrency   = 64
 )
