@@ -16,7 +16,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Request returns the reconcile request of a chain. Its name is the chain.
+// Request returns the reconcile request of a chain. Its name is the name of the chain.
 func Request(chain string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: chain}}
 }
@@ -40,8 +40,8 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("the record of %s cannot be read from the store, so nothing is done for its extension: %s", e.Revision, e.Why)
 }
 
-// List returns the revisions of a chain, newest first. When a record cannot be read, the error is an
-// *UnreadableError and the readable revisions are returned with it.
+// List returns the revisions of a chain, newest first. If a record cannot be read, it returns an
+// *UnreadableError with the readable revisions.
 func List(ctx context.Context, from client.Reader, chain string) ([]olmv1alpha1.ClusterExtensionRevision, error) {
 	var list olmv1alpha1.ClusterExtensionRevisionList
 	if err := from.List(ctx, &list, client.MatchingLabels{olmv1alpha1.ChainLabel: chain}); err != nil {

@@ -16,7 +16,7 @@ import (
 
 func TestNewestFirst(t *testing.T) {
 	var list []olmv1alpha1.ClusterExtensionRevision
-	for _, number := range []int64{2, 10, 1} { // by name, 10 would come before 2
+	for _, number := range []int64{2, 10, 1} { // by name, 10 would precede 2
 		list = append(list, olmv1alpha1.ClusterExtensionRevision{Spec: olmv1alpha1.ClusterExtensionRevisionSpec{Revision: number}})
 	}
 	NewestFirst(list)
@@ -39,8 +39,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestListUnreadable: a chain with a record that cannot be read is not listed as if it
-// had no such revision, and other chains are.
+// TestListUnreadable: the list of a chain with an unreadable record returns an error. Lists of
+// other chains do not.
 func TestListUnreadable(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := olmv1alpha1.AddToScheme(scheme); err != nil {

@@ -1,5 +1,5 @@
-// Package freeze says whether the cluster is frozen: while a certain ConfigMap exists, Penstock
-// writes nothing to the cluster, not even to tear down.
+// Package freeze reports whether the cluster is frozen: while a certain ConfigMap exists, Penstock
+// writes and deletes nothing in the cluster.
 package freeze
 
 import (
@@ -24,8 +24,8 @@ import (
 // ErrUnknown reports that the watch has no answer yet.
 var ErrUnknown = errors.New("it is not known yet whether the cluster is frozen")
 
-// Watch watches the ConfigMap whose existence freezes the cluster. Before the first answer, the state
-// is unknown.
+// Watch watches the ConfigMap whose existence freezes the cluster. Before the first answer, the
+// state is unknown.
 type Watch struct {
 	name     string
 	watching *objectwatch.Watch[*corev1.ConfigMap]
@@ -36,12 +36,12 @@ type Watch struct {
 	said rollout.Freeze
 }
 
-// New watches in the namespace of this process until the context ends.
+// New watches in the namespace of this process until ctx ends.
 func New(ctx context.Context, client kubernetes.Interface, namespace string) *Watch {
 	w := &Watch{name: namespace + "/" + olmv1alpha1.FreezeConfigMap, changed: make(chan event.TypedGenericEvent[string], 1)}
 	w.watching = objectwatch.New(client, client.CoreV1().ConfigMaps(namespace), &corev1.ConfigMap{}, objectwatch.Options{
 		Name: olmv1alpha1.FreezeConfigMap, Changed: w.look,
-		Failed: func() {}, // the status of every revision says it
+		Failed: func() {}, // the status of every revision shows the failure
 	})
 	go w.watching.Run(ctx)
 	return w
@@ -59,13 +59,13 @@ func (w *Watch) look() {
 	w.said = now
 	select {
 	case w.changed <- event.TypedGenericEvent[string]{}:
-	default: // one that has not been taken yet stands for this one too
+	default: // one pending element is enough
 	}
 }
 
-// Frozen returns why the cluster is frozen, nil for not frozen. ErrUnknown means that the answer is
-// on its way; any other error is why there is none. Once it was answered, the last answer holds while the
-// host cannot be reached: nothing can be written then anyway.
+// Frozen returns the reason of the freeze, or nil if there is none. ErrUnknown means that the
+// answer is pending. Any other error explains why the answer is unknown. While the host cannot be
+// reached, the last answer holds: nothing can be written then anyway.
 func (w *Watch) Frozen() (*rollout.Freeze, error) {
 	found, err := w.watching.Get()
 	switch {
@@ -82,10 +82,10 @@ func (w *Watch) Frozen() (*rollout.Freeze, error) {
 	}, nil
 }
 
-// Changed has an element when the answer is another one.
+// Changed receives an element when the answer changes.
 func (w *Watch) Changed() <-chan event.TypedGenericEvent[string] { return w.changed }
 
-// Follow calls tell when the answer is another one, until ctx ends. It takes the elements of Changed.
+// Follow calls tell when the answer changes, until ctx ends. It consumes the elements of Changed.
 func (w *Watch) Follow(ctx context.Context, tell func()) {
 	for {
 		select {
@@ -97,7 +97,7 @@ func (w *Watch) Follow(ctx context.Context, tell func()) {
 	}
 }
 
-// line is text in one line of a bounded length.
+// line returns text as one line of a bounded length.
 func line(content string) string {
 	const most = 200
 	return text.Clip(strings.Join(strings.Fields(content), " "), most)

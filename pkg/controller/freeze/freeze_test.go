@@ -17,8 +17,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// TestWatch: a freeze is seen when it comes and when it goes, and no answer is
-// not taken for none.
+// TestWatch: the watch notices the beginning and the end of a freeze. A missing answer does not
+// count as unfrozen.
 func TestWatch(t *testing.T) {
 	client := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: olmv1alpha1.FreezeConfigMap}})
 	refuse := make(chan bool, 1)
@@ -41,7 +41,7 @@ func TestWatch(t *testing.T) {
 			}
 			select {
 			case <-w.Changed():
-			case <-time.After(20 * time.Millisecond): // the first answer has no event of its own
+			case <-time.After(20 * time.Millisecond): // the first answer causes no event
 			case <-t.Context().Done():
 				t.Fatalf("waiting for %s: %v %v", what, now, err)
 			}

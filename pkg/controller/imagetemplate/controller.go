@@ -31,8 +31,8 @@ const (
 	workers = 4
 	// retryFirst and retryMost bound the time between attempts that fail.
 	retryFirst, retryMost = time.Second, time.Minute
-	// retryDenied is the wait before asking again for rights that an author lacks, and for kinds
-	// that no definition announces: no event tells when that changes.
+	// retryDenied is the delay before rights that an author lacks, and kinds without a definition,
+	// are checked again: no event reports their arrival.
 	retryDenied = 2 * time.Minute
 )
 
@@ -55,13 +55,13 @@ type Events interface {
 
 // Options of a Controller; all are required.
 type Options struct {
-	// Kinds are those whose objects this process may watch.
+	// Kinds lists the kinds whose objects this process may watch.
 	Kinds []annotated.Kind
-	// Catalogs reads and writes objects of the kinds, and Definitions watches
-	// CustomResourceDefinitions, in the name of this process.
+	// Catalogs reads and writes objects of the kinds. Definitions watches
+	// CustomResourceDefinitions. Both act as this process.
 	Catalogs    dynamic.Interface
 	Definitions metadata.Interface
-	// Reader and Objects read and watch what templates name, in the name of penstock-templates.
+	// Reader reads and Objects watches the objects that templates name, as penstock-templates.
 	Reader  Reader
 	Objects metadata.Interface
 	Rights  Rights
@@ -70,9 +70,9 @@ type Options struct {
 	Clock   clock.WithTicker
 }
 
-// key is an object of a kind.
+// key identifies an object of a kind.
 type key struct {
-	// definition is the definition of the kind.
+	// definition is the name of the kind's CustomResourceDefinition.
 	definition string
 	types.NamespacedName
 }
@@ -83,29 +83,30 @@ type Controller struct {
 	queue   workqueue.TypedRateLimitingInterface[key]
 	kinds   map[string]annotated.Kind
 	version *versions
-	// running counts the watches, and the passes that may begin one.
+	// running counts the watches, and the passes that may start one.
 	running sync.WaitGroup
 
 	mu sync.Mutex
-	// informers have the objects of kinds that the cluster has, by definition.
+	// informers hold the objects of served kinds, by definition.
 	informers map[string]cache.SharedIndexInformer
-	// settled has the state of each object after its last pass. An object gets another pass when
-	// its state differs. It also gets one when it is in unsettled, because something that it needs
-	// has changed.
+	// settled has the state of each object after its last pass. An object gets another pass if its
+	// state differs. It also gets one if it is in unsettled, because an object or version that it
+	// needs has changed.
 	settled   map[key]string
 	unsettled map[key]bool
-	// behind are the resource versions of objects that were written over: the watch brings
-	// them late.
+	// behind holds the resourceVersions that this controller has replaced: the watch may still
+	// report them.
 	behind map[key][]string
 	// needs has the needs of each object.
 	needs map[key]needs
-	// sources are the watched objects that templates name.
+	// sources holds the watched objects that templates name.
 	sources map[imagetemplate.Object]*source
-	// definitions ends the watch of all definitions, which there is while a kind is missing.
+	// definitions ends the watch of all definitions, which runs only while a kind is missing.
 	definitions context.CancelFunc
-	// announced is until when the kinds of a group are expected to be served.
+	// announced holds the time until which the kinds of a new definition are expected to be served,
+	// by group.
 	announced map[string]time.Time
-	// states are for the metrics.
+	// states holds the states for the metrics.
 	states map[key]state
 }
 
@@ -124,11 +125,11 @@ func New(o Options) *Controller {
 	return c
 }
 
-// Run follows templates until ctx ends.
+// Run reconciles templates until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("image-templates"))
 	defer c.running.Wait()
-	defer c.queue.ShutDown() // the workers wait for it
+	defer c.queue.ShutDown() // ends the workers
 	c.running.Go(func() { c.version.run(ctx, c.versionChanged) })
 	for _, kind := range c.Kinds {
 		c.running.Go(func() { c.watchDefinition(ctx, kind) })
@@ -155,7 +156,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	case ctx.Err() != nil:
 		return true
 	case apierrors.IsConflict(err):
-		// The watch is about to bring the object as it is now.
+		// The watch will report the present object.
 		c.unsettle(k)
 		c.queue.AddRateLimited(k)
 		return true
@@ -182,7 +183,7 @@ func (c *Controller) unsettle(all ...key) {
 	}
 }
 
-// lookAgain queues objects even if they did not change.
+// lookAgain enqueues objects even if they did not change.
 func (c *Controller) lookAgain(all ...key) {
 	c.unsettle(all...)
 	for _, k := range all {

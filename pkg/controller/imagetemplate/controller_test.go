@@ -36,17 +36,17 @@ const (
 
 var samples = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "samples"}
 
-// host is a cluster with CatalogSources, and with Samples that an answer is given for.
+// host is a cluster with CatalogSources, and with Samples whose reads a test controls.
 type host struct {
 	*testing.T
 	catalogs *dynamicfake.FakeDynamicClient
-	// definitions and objects have what is watched: kinds, and what templates name.
+	// definitions and objects hold the watched kinds, and the objects that templates name.
 	definitions, objects *metadatafake.FakeMetadataClient
 	key                  author.Key
 	controller           *Controller
 
 	mu sync.Mutex
-	// find and read are the answers; reads is how often an object was read.
+	// find and read are the errors of lookups and reads. reads counts the reads of an object.
 	find, read error
 	reads      int
 	events     []string
@@ -75,7 +75,7 @@ func (h *host) Event(_ runtime.Object, eventType, reason, message string) {
 	h.events = append(h.events, eventType+" "+reason+": "+message)
 }
 
-// newHost has one CatalogSource.
+// newHost returns a host with one CatalogSource.
 func newHost(t *testing.T, catalog *unstructured.Unstructured) *host {
 	t.Helper()
 	kind := annotated.CatalogSources()
@@ -99,7 +99,7 @@ func newHost(t *testing.T, catalog *unstructured.Unstructured) *host {
 	return h
 }
 
-// run runs the controller while do lasts.
+// run runs the controller during do.
 func (h *host) run(do func()) {
 	ctx, stop := context.WithCancel(h.Context())
 	var running sync.WaitGroup
@@ -113,7 +113,7 @@ func (h *host) run(do func()) {
 	running.Wait()
 }
 
-// changeSample has the named object change.
+// changeSample changes the object that the template names.
 func (h *host) changeSample(version string) {
 	h.Helper()
 	changed := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Sample"},
@@ -123,7 +123,7 @@ func (h *host) changeSample(version string) {
 	}
 }
 
-// catalog is a CatalogSource with a template, and with an image that it led to before.
+// catalog returns a CatalogSource with a template, and with an earlier image from that template.
 func catalog(template string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"sourceType": "grpc", "image": "quay.io/c:v0"},
@@ -137,7 +137,7 @@ func catalog(template string) *unstructured.Unstructured {
 	return object
 }
 
-// resolved has the conditions of a template that leads to the image.
+// resolved adds the conditions of a resolved template.
 func resolved(object *unstructured.Unstructured) *unstructured.Unstructured {
 	object.Object["status"] = map[string]any{"conditions": []any{
 		map[string]any{"type": "TemplatesHaveResolved", "status": "True", "reason": "AllTemplatesResolved", "message": "catalog image reference was successfully resolved", "lastTransitionTime": "2021-07-19T23:00:00Z"},
@@ -146,7 +146,7 @@ func resolved(object *unstructured.Unstructured) *unstructured.Unstructured {
 	return object
 }
 
-// stamped is signed for alice.
+// stamped adds a stamp that is signed for alice.
 func stamped(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	subject := annotated.CatalogSources().Subject()
@@ -168,7 +168,7 @@ func stamped(t *testing.T, object *unstructured.Unstructured) *unstructured.Unst
 	return object
 }
 
-// live is the CatalogSource as it is stored.
+// live returns the stored CatalogSource.
 func (h *host) live() *unstructured.Unstructured {
 	h.Helper()
 	found, err := h.catalogs.Resource(annotated.CatalogSources().Resource).Namespace("olm").Get(h.Context(), "catalog", metav1.GetOptions{})
@@ -188,9 +188,8 @@ func (h *host) writes() (count int) {
 	return count
 }
 
-// TestAway: while an API does not answer, whichever question it is, nothing is written: the image
-// and the conditions of before stay. No message has the text of the API, since it may quote the
-// object.
+// TestAway: while any of the APIs does not answer, nothing is written: the image and the conditions
+// stay. No message has the text of the API, which may quote the object.
 func TestAway(t *testing.T) {
 	away := apierrors.NewServiceUnavailable("conversion of " + hiddenValue + " failed")
 	for name, set := range map[string]func(*host){
@@ -219,7 +218,8 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestReadErrorsAreWithheld: an API that cannot give an object may quote it in its error.
+// TestReadErrorsAreWithheld: the error of an API that cannot return an object may quote it, so it
+// is withheld.
 func TestReadErrorsAreWithheld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		object := stamped(t, resolved(catalog(sampleTemplate)))
@@ -237,8 +237,8 @@ func TestReadErrorsAreWithheld(t *testing.T) {
 	})
 }
 
-// TestUnsigned: for a template that nobody is known to have written, nothing is read and nothing
-// is watched: an event at each change of the object would tell users who cannot read it.
+// TestUnsigned: for a template without a known author, nothing is read or watched. An event at each
+// change of an object would reveal the change to users who cannot read it.
 func TestUnsigned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t, catalog(sampleTemplate))
@@ -263,7 +263,7 @@ func TestUnsigned(t *testing.T) {
 	})
 }
 
-// TestKindGoes: of a kind that is gone nothing is kept, and no metric counts its objects.
+// TestKindGoes: after a kind was deleted, nothing of it is kept, and no metric counts its objects.
 func TestKindGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left := catalog("quay.io/c:v{kube_minor_version}")

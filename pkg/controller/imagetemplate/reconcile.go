@@ -26,7 +26,7 @@ type state string
 const (
 	stateResolved   state = "Resolved"
 	stateUnresolved state = "Unresolved"
-	// stateLeft is for a template that OLM's own controller follows.
+	// stateLeft is the state of a template that OLM's own controller handles.
 	stateLeft state = "LeftToOLM"
 )
 
@@ -47,25 +47,24 @@ type scope struct {
 	key    key
 	kind   annotated.Kind
 	object *unstructured.Unstructured
-	// again is the wait before a pass without an event; 0 is never.
+	// again is the delay before a pass without an event; 0 means never.
 	again time.Duration
-	// unknown is set when a value is not known now, and what is there holds.
+	// unknown is the reason why a value is unknown now, so that the object stays unchanged.
 	unknown error
-	// behind are the resource versions that were written over.
+	// behind holds the replaced resourceVersions.
 	behind []string
-	// author caches who is known to have written the templates.
+	// author caches the known author of the templates.
 	author   user.Info
 	verified bool
 }
 
-// reconcile brings one object up to date, and says when to look again; 0 is when something
-// changes.
+// reconcile reconciles one object. It returns the delay before the next pass; 0 waits for a change.
 //
-//  1. An object that is gone, or going, needs nothing any more.
-//  2. One that is as it was left is left.
-//  3. Which of its annotations is followed, and by whom.
-//  4. The image of its template; while that is not known, all stays as it is.
-//  5. The image, then the status.
+//  1. It forgets an object that is deleted or being deleted.
+//  2. It skips an object that has not changed since the last pass.
+//  3. It decides which annotation counts, and which controller handles it.
+//  4. It resolves the template. While the result is unknown, the object stays unchanged.
+//  5. It writes the image, then the status.
 func (c *Controller) reconcile(ctx context.Context, k key) (time.Duration, error) {
 	object, known := c.find(k)
 	if !known {
@@ -76,7 +75,7 @@ func (c *Controller) reconcile(ctx context.Context, k key) (time.Duration, error
 		return 0, nil
 	}
 	if c.isBehind(k, object) {
-		return 0, nil // the watch is about to bring it as it was left
+		return 0, nil // the watch will report the last write
 	}
 	v := &scope{Controller: c, key: k, kind: c.kinds[k.definition], object: object}
 	mark := v.mark()
@@ -93,7 +92,7 @@ func (c *Controller) reconcile(ctx context.Context, k key) (time.Duration, error
 	if w.template != nil {
 		result = v.resolve(ctx, w.template)
 		if errors.Is(v.unknown, errNoVersion) {
-			return 0, nil // when it comes, it is told
+			return 0, nil // an event will report the object
 		}
 		if v.unknown != nil && annotated.HasAny(object, w.types) {
 			return 0, v.unknown
@@ -109,14 +108,14 @@ func (c *Controller) reconcile(ctx context.Context, k key) (time.Duration, error
 	return v.again, v.unknown
 }
 
-// isBehind reports whether this controller has written an object since it was as the watch has it.
+// isBehind reports whether the watched object is older than this controller's last write.
 func (c *Controller) isBehind(k key, object *unstructured.Unstructured) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Contains(c.behind[k], object.GetResourceVersion())
 }
 
-// wrote notes what an object is after a write.
+// wrote records an object after a write.
 func (s *scope) wrote(written *unstructured.Unstructured) {
 	if written.GetResourceVersion() != s.object.GetResourceVersion() {
 		s.behind = append(s.behind, s.object.GetResourceVersion())
@@ -127,8 +126,8 @@ func (s *scope) wrote(written *unstructured.Unstructured) {
 	s.Controller.behind[s.key] = s.behind
 }
 
-// isSettled reports whether there is nothing to do: an object is as it was left, and so is what it
-// needs.
+// isSettled reports whether there is nothing to do: neither the object nor its needs have changed
+// since the last pass.
 func (c *Controller) isSettled(k key, mark string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +136,7 @@ func (c *Controller) isSettled(k key, mark string) bool {
 	return settled
 }
 
-// settle notes how an object was left.
+// settle records the state of an object after a pass.
 func (c *Controller) settle(k key, mark string, w desired) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,7 +153,7 @@ func (c *Controller) settle(k key, mark string, w desired) {
 	}
 }
 
-// mark is all of an object that decides what is done with it.
+// mark returns the parts of an object that decide the next action.
 func (s *scope) mark() string {
 	annotations := s.object.GetAnnotations()
 	var own []any
@@ -170,28 +169,30 @@ func (s *scope) mark() string {
 		s.kind.Image(s.object), s.kind.Without(s.object), s.kind.LeftToOLM(s.object), len(own), fmt.Sprint(own...),
 	})
 	if err != nil {
-		return "" // it is looked at each time
+		return "" // never settled
 	}
 	return string(content)
 }
 
-// desired is the action for an object.
+// desired is the desired state of an object.
 type desired struct {
-	// template is the template that is followed, nil for none, by the annotation with these types.
+	// template is the active template, or nil; annotation is its annotation, with these condition
+	// types.
 	template   *imagetemplate.Template
 	annotation string
 	types      imagetemplate.Types
-	// left is true if OLM's own controller follows its annotation.
+	// left is true if OLM's own controller handles its annotation.
 	left bool
-	// refused is the template that is not followed because there are two.
+	// refused is the template that is ignored because there are two.
 	refused string
-	// clears is true if there are conditions about annotations that are gone.
+	// clears is true if there are conditions about removed annotations.
 	clears bool
 	result imagetemplate.Result
 }
 
-// choose finds out which annotation is followed. With both, it is OLM's, so that nobody fights
-// about the image. Where OLM's controller follows that one, nothing about it is touched.
+// choose decides which annotation counts. If both exist, OLM's annotation wins, so that two
+// controllers do not fight about the image. If OLM's own controller handles that annotation,
+// Penstock does not touch its fields.
 func (s *scope) choose() desired {
 	all := annotated.Annotations()
 	olm, own := s.object.GetAnnotations()[annotated.OLMAnnotation], s.object.GetAnnotations()[annotated.OwnAnnotation]
@@ -210,7 +211,7 @@ func (s *scope) choose() desired {
 	return w
 }
 
-// outdated are the types of conditions about annotations that are gone.
+// outdated returns the types of conditions about removed annotations.
 func (s *scope) outdated(w desired) []string {
 	var types []string
 	for name, one := range annotated.Annotations() {
@@ -222,7 +223,7 @@ func (s *scope) outdated(w desired) []string {
 	return types
 }
 
-// resolve finds out what a template leads to.
+// resolve returns the image of a template.
 func (s *scope) resolve(ctx context.Context, template *imagetemplate.Template) imagetemplate.Result {
 	n := needs{objects: map[imagetemplate.Object]lookup.Resource{}, missing: map[string]bool{}}
 	for _, variable := range template.Variables() {
@@ -231,7 +232,7 @@ func (s *scope) resolve(ctx context.Context, template *imagetemplate.Template) i
 			continue
 		}
 		if s.writtenBy() == nil {
-			// Nothing is watched, either: what is done at a change would tell that there was one.
+			// Nothing is watched either: an action at each change would reveal that change.
 			continue
 		}
 		resource, err := s.resourceOf(ctx, variable.Field.Object)
@@ -245,7 +246,7 @@ func (s *scope) resolve(ctx context.Context, template *imagetemplate.Template) i
 			s.unknown = err
 		}
 	}
-	// Later changes are seen.
+	// The watch starts first, so that later changes are seen.
 	s.need(ctx, s.key, n)
 	return template.Resolve(func(variable imagetemplate.Variable) string {
 		if variable.Field == nil {
@@ -259,8 +260,8 @@ func (s *scope) resolve(ctx context.Context, template *imagetemplate.Template) i
 	})
 }
 
-// field is the value of a field for the author of the template, "" when there is none for them:
-// it is the same whether the object is not there, is empty, or is not to be read.
+// field returns the value of a field that the author of the template may read, else "". The author
+// cannot distinguish a missing object, an empty field and a missing right.
 func (s *scope) field(ctx context.Context, field imagetemplate.Field, n needs) string {
 	resource, found := n.objects[field.Object]
 	if !found {
@@ -280,7 +281,7 @@ func (s *scope) field(ctx context.Context, field imagetemplate.Field, n needs) s
 	}
 	value, err := s.Reader.Read(ctx, resource, field)
 	if _, missing := lookup.IsMissing(err); err != nil && !missing {
-		// An aggregated API or a webhook of conversion may quote the object.
+		// The error of an aggregated API or a conversion webhook may quote the object.
 		s.unknown = fmt.Errorf("reading %s: %w", field.Object, withheld(err))
 	}
 	if err != nil && s.isGone(ctx, field.Object) {
@@ -289,7 +290,7 @@ func (s *scope) field(ctx context.Context, field imagetemplate.Field, n needs) s
 	return value
 }
 
-// isGone finds out whether a kind is not served any more: then it is waited for.
+// isGone reports whether a kind is no longer served. The object then waits for the kind.
 func (s *scope) isGone(ctx context.Context, object imagetemplate.Object) bool {
 	_, err := s.Reader.Find(ctx, object)
 	missing, is := lookup.IsMissing(err)
@@ -299,7 +300,7 @@ func (s *scope) isGone(ctx context.Context, object imagetemplate.Object) bool {
 	s.mu.Lock()
 	n := s.needs[s.key]
 	s.mu.Unlock()
-	// Others read the maps that were given away.
+	// Other goroutines read the shared maps.
 	n.objects, n.missing = maps.Clone(n.objects), maps.Clone(n.missing)
 	delete(n.objects, object)
 	n.missing[object.Group] = true
@@ -316,7 +317,7 @@ func (s *scope) lookAgainSoon(group string) {
 	}
 }
 
-// writtenBy returns the author of the templates, nil when unknown: an event says so.
+// writtenBy returns the author of the templates, or nil if unknown; then an event reports that.
 func (s *scope) writtenBy() user.Info {
 	if s.verified {
 		return s.author

@@ -11,25 +11,25 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// needs are the changes that the templates of an object must be notified of.
+// needs lists the changes that concern an object's templates.
 type needs struct {
-	// version is true if they have a well-known variable.
+	// version is true if a template uses a well-known variable.
 	version bool
-	// objects are those that they name and whose kinds the cluster has.
+	// objects holds the named objects whose kinds are served.
 	objects map[imagetemplate.Object]lookup.Resource
-	// missing are the groups of kinds that the cluster does not have.
+	// missing holds the groups of kinds that are not served.
 	missing map[string]bool
 }
 
-// source is an object that templates name. It is watched by its name, metadata only, to learn
-// that it has changed; its content is read for each author.
+// source is an object that templates name. It is watched by name, with metadata only, to notice
+// changes. Its content is read separately for each author.
 type source struct {
 	resource lookup.Resource
 	stop     context.CancelFunc
 }
 
-// need begins to watch what an object needs, and ends what nobody needs any more. The watches
-// last as long as ctx.
+// need starts the watches that an object needs, and stops the unused ones. The watches end with
+// ctx.
 func (c *Controller) need(ctx context.Context, k key, n needs) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,13 +63,13 @@ func (c *Controller) need(ctx context.Context, k key, n needs) {
 	}
 }
 
-// forget ends what an object needs that has no template any more.
+// forget stops the watches of an object without a template.
 func (c *Controller) forget(k key) {
 	c.mu.Lock()
 	_, needed := c.needs[k]
 	c.mu.Unlock()
 	if needed {
-		c.need(context.Background(), k, needs{}) // nothing begins
+		c.need(context.Background(), k, needs{}) // no watch starts
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *Controller) forget(k key) {
 	delete(c.states, k)
 }
 
-// watchSource watches one object; mu is held.
+// watchSource watches one object. The caller holds mu.
 func (c *Controller) watchSource(ctx context.Context, object imagetemplate.Object, resource lookup.Resource) *source {
 	ctx, stop := context.WithCancel(ctx)
 	watching := objectwatch.New(c.Objects, c.Objects.Resource(resource.GroupVersionResource).Namespace(object.Namespace), &metav1.PartialObjectMetadata{}, objectwatch.Options{
@@ -90,7 +90,8 @@ func (c *Controller) watchSource(ctx context.Context, object imagetemplate.Objec
 				c.sourceChanged(object)
 			}
 		},
-		// Without the right the watch is tried again, less and less often: the right may come.
+		// Without the right, the watch is retried with growing delays, because the right may be
+		// granted later.
 		Failed: func() {},
 		Keep:   onlyIdentity,
 	})
@@ -98,7 +99,7 @@ func (c *Controller) watchSource(ctx context.Context, object imagetemplate.Objec
 	return &source{resource: resource, stop: stop}
 }
 
-// sourceChanged queues all objects whose templates name an object.
+// sourceChanged enqueues all objects whose templates name an object.
 func (c *Controller) sourceChanged(object imagetemplate.Object) {
 	c.mu.Lock()
 	var users []key
@@ -111,7 +112,7 @@ func (c *Controller) sourceChanged(object imagetemplate.Object) {
 	c.lookAgain(users...)
 }
 
-// versionChanged queues all objects whose templates use a well-known variable.
+// versionChanged enqueues all objects whose templates use a well-known variable.
 func (c *Controller) versionChanged() {
 	c.mu.Lock()
 	var users []key
@@ -124,7 +125,7 @@ func (c *Controller) versionChanged() {
 	c.lookAgain(users...)
 }
 
-// resourceOf returns where an object is, as it was found before, or asks.
+// resourceOf returns the resource of an object, from an earlier lookup if possible.
 func (c *Controller) resourceOf(ctx context.Context, object imagetemplate.Object) (lookup.Resource, error) {
 	c.mu.Lock()
 	known := c.sources[object]

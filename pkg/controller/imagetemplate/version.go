@@ -11,21 +11,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
 )
 
-// versionEvery is the shortest time between two questions for the cluster's version. They are asked
-// only while a template needs it: it cannot be watched.
+// versionEvery is the shortest interval between requests for the cluster's version, which cannot be
+// watched. The requests stop while no template needs the version.
 const versionEvery = time.Minute
 
 // versions caches the version of the cluster.
 type versions struct {
 	reader Reader
 	clock  clock.WithTicker
-	// wanted wakes run when somebody needs the version.
+	// wanted wakes run when a template needs the version.
 	wanted chan struct{}
 
 	mu sync.Mutex
-	// inUse is true if a template needs it.
+	// inUse is true while a template needs the version.
 	inUse bool
-	// asked is the time of the last question, and answered that of the last answer.
+	// asked is the time of the last request, answered the time of the last answer.
 	asked, answered time.Time
 	// git is the last answer.
 	git string
@@ -35,12 +35,12 @@ func newVersions(reader Reader, c clock.WithTicker) *versions {
 	return &versions{reader: reader, clock: c, wanted: make(chan struct{}, 1)}
 }
 
-// use reports whether a template needs the version.
+// use sets whether a template needs the version.
 func (v *versions) use(inUse bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if inUse && !v.inUse && v.clock.Since(v.asked) > versionEvery {
-		v.answered = time.Time{} // of a time when nobody asked any more
+		v.answered = time.Time{} // it is outdated, because the requests had stopped
 	}
 	if v.inUse = inUse; inUse {
 		select {
@@ -50,9 +50,8 @@ func (v *versions) use(inUse bool) {
 	}
 }
 
-// values are those of the well-known variables. They are nil when the version is none that
-// can be read, and known is false while there is no answer: a caller that needs one is told when it
-// comes.
+// values returns the values of the well-known variables, or nil if the version cannot be parsed.
+// known is false while there is no answer. run calls changed when the answer arrives.
 func (v *versions) values() (values map[string]string, known bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -84,7 +83,7 @@ func (v *versions) run(ctx context.Context, changed func()) {
 					return
 				case <-v.clock.After(wait):
 				}
-				continue // nobody may need it any more
+				continue // no template may need it any more
 			}
 			v.ask(ctx, changed)
 		}
@@ -97,7 +96,7 @@ func (v *versions) isInUse() bool {
 	return v.inUse
 }
 
-// ask sends one request. Without an answer, the last version is kept.
+// ask sends one request. If it fails, the last version stays.
 func (v *versions) ask(ctx context.Context, changed func()) {
 	v.mu.Lock()
 	v.asked = v.clock.Now()

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
 )
 
-// cluster says a version, and counts who asks.
+// cluster returns a version, and counts requests.
 type cluster struct {
 	Reader
 
@@ -45,8 +45,8 @@ func (c *cluster) set(version string) {
 	c.version = version
 }
 
-// TestVersions: the version is asked for once a minute at most, and not while nobody needs it;
-// what was known counts on when there is no answer.
+// TestVersions: the version is requested at most once a minute, and only while it is needed. After
+// a failure the last version stays.
 func TestVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := &cluster{version: "v1.34.2"}
@@ -75,7 +75,7 @@ func TestVersions(t *testing.T) {
 		asked.set("")
 		time.Sleep(versionEvery)
 		is("35", true, 2, 13)
-		asked.set("1.36") // none that can be read
+		asked.set("1.36") // not a valid version
 		time.Sleep(versionEvery)
 		is("", true, 3, 14)
 		v.use(false)

@@ -14,14 +14,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// watchDefinition watches the objects of a kind for as long as the cluster has it.
+// watchDefinition watches the objects of a kind while the cluster serves it.
 func (c *Controller) watchDefinition(ctx context.Context, kind annotated.Kind) {
 	objectwatch.WhileDefined(ctx, c.Definitions, kind.Definition(), func(bool) { c.forgetAll(kind) },
 		func(ctx context.Context) { c.watchObjects(ctx, kind) })
 }
 
-// watchObjects watches all objects of a kind. Of those without a template nothing is kept but
-// the name.
+// watchObjects watches all objects of a kind. For objects without a template it keeps only the
+// name.
 func (c *Controller) watchObjects(ctx context.Context, kind annotated.Kind) {
 	informer := objectwatch.NewInformer(c.Catalogs, c.Catalogs.Resource(kind.Resource), &unstructured.Unstructured{},
 		objectwatch.InformerOptions{Keep: keep, Failed: objectwatch.NotServedYet})
@@ -30,7 +30,7 @@ func (c *Controller) watchObjects(ctx context.Context, kind annotated.Kind) {
 			c.queue.Add(keyOf(kind, object))
 		}
 	}
-	// An informer that has not run takes it.
+	// AddEventHandler cannot fail before the informer runs.
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: changed, UpdateFunc: func(_, object any) { changed(object) }, DeleteFunc: changed,
 	})
@@ -49,7 +49,7 @@ func keyOf(kind annotated.Kind, object any) key {
 	return key{kind.Definition(), types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// keep drops what nobody looks at.
+// keep drops unused fields.
 func keep(kept any) (any, error) {
 	object, is := kept.(*unstructured.Unstructured)
 	if !is {
@@ -70,7 +70,7 @@ func keep(kept any) (any, error) {
 	return bare, nil
 }
 
-// onlyIdentity keeps of an object which one it is, and whether it is another version of it.
+// onlyIdentity keeps only the identity and resourceVersion of an object.
 func onlyIdentity(kept any) (any, error) {
 	if found, is := kept.(*metav1.PartialObjectMetadata); is {
 		return &metav1.PartialObjectMetadata{TypeMeta: found.TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: found.Name, Namespace: found.Namespace, UID: found.UID, ResourceVersion: found.ResourceVersion}}, nil
@@ -78,7 +78,7 @@ func onlyIdentity(kept any) (any, error) {
 	return kept, nil
 }
 
-// find returns an object, nil when there is none. It is not known before the first list.
+// find returns an object, or nil if it does not exist. known is false before the first list.
 func (c *Controller) find(k key) (object *unstructured.Unstructured, known bool) {
 	c.mu.Lock()
 	informer := c.informers[k.definition]
@@ -87,7 +87,7 @@ func (c *Controller) find(k key) (object *unstructured.Unstructured, known bool)
 		return nil, true
 	}
 	if !informer.HasSynced() {
-		// Its first events come before it says that it has all of them.
+		// The first events arrive before the informer reports that it has synced.
 		if found, exists, err := informer.GetStore().GetByKey(storeKey(k)); err == nil && exists {
 			object, _ = found.(*unstructured.Unstructured)
 			return object, object != nil
@@ -106,7 +106,7 @@ func storeKey(k key) string {
 	return strings.TrimPrefix(k.Namespace+"/"+k.Name, "/")
 }
 
-// forgetAll forgets the objects of a kind that is gone, or another one now.
+// forgetAll drops the objects of a kind that was deleted or replaced.
 func (c *Controller) forgetAll(kind annotated.Kind) {
 	c.mu.Lock()
 	delete(c.informers, kind.Definition())
@@ -127,7 +127,7 @@ func (c *Controller) forgetAll(kind annotated.Kind) {
 	}
 }
 
-// watchDefinitions watches all definitions, to see a kind come that a template needs.
+// watchDefinitions watches all definitions, to notice a new kind that a template needs.
 func (c *Controller) watchDefinitions(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Definitions, c.Definitions.Resource(objectwatch.Definitions), &metav1.PartialObjectMetadata{},
 		objectwatch.InformerOptions{Keep: onlyIdentity})
@@ -141,8 +141,8 @@ func (c *Controller) watchDefinitions(ctx context.Context) {
 	informer.RunWithContext(ctx)
 }
 
-// definitionChanged looks at those who miss a kind of a group. A defined kind is served some
-// moments later: for a while they look again and again.
+// definitionChanged enqueues the objects that miss a kind of the group. A new kind is served only
+// some time after its definition was created, so they retry for a while.
 func (c *Controller) definitionChanged(group string) {
 	const moments = 15 * time.Second
 	c.mu.Lock()

@@ -17,10 +17,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
 )
 
-// errNoVersion is while the cluster has not said its version. Its coming is told.
+// errNoVersion reports that the version of the cluster is unknown. Its arrival causes a pass.
 var errNoVersion = errors.New("the version of the cluster is not known yet")
 
-// write writes the image, when it differs, and then the status. Both are refused when the object
+// write writes the image if it differs, and then the status. Both writes are refused if the object
 // has changed meanwhile.
 func (s *scope) write(ctx context.Context, w desired, result imagetemplate.Result) error {
 	conditions, err := s.writeImage(ctx, w, result)
@@ -44,7 +44,7 @@ func (s *scope) write(ctx context.Context, w desired, result imagetemplate.Resul
 	return s.writeConditions(ctx, all)
 }
 
-// writeImage gives the object the image, and returns the conditions about the template.
+// writeImage writes the image, and returns the conditions about the template.
 func (s *scope) writeImage(ctx context.Context, w desired, result imagetemplate.Result) ([]metav1.Condition, error) {
 	if w.template == nil {
 		return nil, nil
@@ -58,14 +58,14 @@ func (s *scope) writeImage(ctx context.Context, w desired, result imagetemplate.
 	written, err := s.Catalogs.Resource(s.kind.Resource).Namespace(s.object.GetNamespace()).Apply(ctx, s.object.GetName(), s.kind.WithImage(s.object, result.Image),
 		metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	if apierrors.IsInvalid(err) {
-		// Its definition takes fewer references than there are.
+		// The definition of the kind restricts references further.
 		return w.template.Failed(w.types, "the cluster refuses the reference as an image of "+s.kind.Kind), nil
 	}
 	if apierrors.IsConflict(err) {
 		return nil, err
 	}
 	if err != nil {
-		// An admission plugin of the cluster may quote the object.
+		// The error of an admission plugin may quote the object.
 		return nil, fmt.Errorf("writing the image of %s %s: %w", s.kind.Kind, s.key.NamespacedName, withheld(err))
 	}
 	s.wrote(written)
@@ -74,7 +74,7 @@ func (s *scope) writeImage(ctx context.Context, w desired, result imagetemplate.
 	return w.template.Conditions(w.types, result), nil
 }
 
-// withheld is an error without its text, which may have the image in it.
+// withheld returns an error without its text, which may contain the image.
 func withheld(err error) error {
 	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {
 		return fmt.Errorf("the cluster answered %s", reason)
@@ -82,7 +82,8 @@ func withheld(err error) error {
 	return errors.New("the cluster gave no answer")
 }
 
-// writeConditions replaces the conditions in the status, when the object is as it was read.
+// writeConditions replaces the conditions in the status, if the object has not changed since it was
+// read.
 func (s *scope) writeConditions(ctx context.Context, all []any) error {
 	if all == nil {
 		all = []any{}

@@ -1,5 +1,6 @@
-// Package maintenancewindow follows the MaintenanceWindows of the host. It tells other controllers
-// whether an upgrade may begin, and when that changes, and writes the status of the windows.
+// Package maintenancewindow watches the MaintenanceWindows of the host. It decides for other
+// controllers whether an upgrade may begin, notifies them of changes, and writes the status of the
+// windows.
 package maintenancewindow
 
 import (
@@ -27,7 +28,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// FieldManager writes the status.
+// FieldManager owns Penstock's fields of the status.
 const FieldManager = "penstock-maintenance-windows"
 
 // longestMessage bounds the message of a condition, in bytes.
@@ -45,11 +46,12 @@ const (
 
 // Options of a Controller; all are required.
 type Options struct {
-	// Windows reads them and writes their status, and Definitions watches whether there are any.
+	// Windows reads the windows and writes their status. Definitions watches their
+	// CustomResourceDefinition.
 	Windows     dynamic.Interface
 	Definitions metadata.Interface
-	// Clock is that of this machine, and Skew by how much it is ahead of the host's: windows are
-	// those of the host.
+	// Clock is the clock of this machine. Skew returns how far it is ahead of the host's clock, to
+	// which windows refer.
 	Clock clock.WithTicker
 	Skew  func() time.Duration
 }
@@ -57,20 +59,20 @@ type Options struct {
 // Controller is safe for concurrent use.
 type Controller struct {
 	Options
-	// queue has the names of windows whose status may be another one.
+	// queue holds the names of windows whose status may have changed.
 	queue maker.Queue
 
-	// reading is held from a list until it is taken.
+	// reading is held from a list until its result is stored.
 	reading sync.Mutex
 
 	mu sync.Mutex
-	// known is true once it is known which windows there are, or that there are none.
+	// known is true once the windows are known, or their absence is.
 	known    bool
 	informer cache.SharedIndexInformer
 	windows  []maintenancewindow.Window
-	// open are the names of windows that were open when they were looked at last.
+	// open holds the names of windows that were open in their last pass.
 	open map[string]bool
-	// told are the functions that are called when decisions may have changed.
+	// told holds the functions to call when decisions may have changed.
 	told []func()
 }
 
@@ -79,15 +81,15 @@ func New(o Options) *Controller {
 	return &Controller{Options: o, open: map[string]bool{}, queue: maker.NewQueue(o.Clock)}
 }
 
-// OnChange sets the function that is called when decisions may have changed. It must not block.
+// OnChange registers a function that is called when decisions may have changed. It must not block.
 func (c *Controller) OnChange(tell func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.told = append(c.told, tell)
 }
 
-// Decide reports whether an upgrade of an extension with these labels may begin now. Before it is
-// known which windows there are, none may.
+// Decide reports whether an upgrade of an extension with these labels may begin now. Before the
+// windows are known, no upgrade may begin.
 func (c *Controller) Decide(labels map[string]string) maintenancewindow.Decision {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,15 +99,15 @@ func (c *Controller) Decide(labels map[string]string) maintenancewindow.Decision
 	return maintenancewindow.Decide(c.windows, labels, c.now())
 }
 
-// now is the time by the clock of the host.
+// now returns the time by the clock of the host.
 func (c *Controller) now() time.Time { return c.Clock.Now().Add(-c.Skew()) }
 
-// Run follows windows until ctx ends.
+// Run watches windows until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("maintenance-windows"))
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer c.queue.ShutDown() // the worker waits for it
+	defer c.queue.ShutDown() // ends the worker
 	running.Go(func() {
 		objectwatch.WhileDefined(ctx, c.Definitions, maintenancewindow.DefinitionName, c.defined, c.watch)
 	})
@@ -116,12 +118,12 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// defined is called with whether the host serves MaintenanceWindows.
+// defined is called with true when the host serves MaintenanceWindows.
 func (c *Controller) defined(is bool) {
 	c.set(nil, nil, !is)
 }
 
-// set takes the windows that there are, and tells others.
+// set stores the present windows, and notifies other controllers.
 func (c *Controller) set(informer cache.SharedIndexInformer, windows []maintenancewindow.Window, known bool) {
 	c.mu.Lock()
 	c.informer, c.windows, c.known = informer, windows, known
@@ -138,7 +140,7 @@ func (c *Controller) tell() {
 	}
 }
 
-// watch follows windows for as long as the host has the definition.
+// watch watches windows while the host has the definition.
 func (c *Controller) watch(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Windows, c.Windows.Resource(maintenancewindow.Resource), &unstructured.Unstructured{},
 		objectwatch.InformerOptions{Failed: objectwatch.NotServedYet})
@@ -150,7 +152,7 @@ func (c *Controller) watch(ctx context.Context) {
 		c.read(informer)
 		c.queue.Add(name)
 	}
-	// An informer that has not run takes it.
+	// AddEventHandler cannot fail before the informer runs.
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: changed, DeleteFunc: changed,
 		UpdateFunc: func(old, object any) {
@@ -172,7 +174,7 @@ func (c *Controller) watch(ctx context.Context) {
 	}
 }
 
-// read takes what an informer has: the list that was read last.
+// read stores the windows of an informer.
 func (c *Controller) read(informer cache.SharedIndexInformer) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -183,10 +185,12 @@ func (c *Controller) read(informer cache.SharedIndexInformer) {
 	c.set(informer, maintenancewindow.NewAll(objects), true)
 }
 
-// looks bounds the time until a window is looked at again: clocks are set, and machines sleep.
+// looks bounds the delay before a window is checked again, because clocks are changed and machines
+// sleep.
 const looks = 10 * time.Minute
 
-// reconcile writes the status of a window, and tells others when it has opened or closed.
+// reconcile writes the status of a window, and notifies other controllers when it has opened or
+// closed.
 func (c *Controller) reconcile(ctx context.Context, name string) error {
 	c.mu.Lock()
 	informer, now := c.informer, c.now()
@@ -216,7 +220,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	return c.write(ctx, object, status, now)
 }
 
-// statusAt is the status of a window at a moment, and when it will be another one.
+// statusAt returns the status of a window at a moment, and the time of the next change.
 func statusAt(window maintenancewindow.Window, object *unstructured.Unstructured, now time.Time) (maintenancewindow.Status, time.Time) {
 	accepted := metav1.Condition{Type: maintenancewindow.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonValid,
 		Message: "the window can be read", ObservedGeneration: object.GetGeneration()}
@@ -269,7 +273,7 @@ func (c *Controller) write(ctx context.Context, object *unstructured.Unstructure
 	}
 	_, err = c.Windows.Resource(maintenancewindow.Resource).Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager}, "status")
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // the window is gone, or another one has its name
+		return nil // the window was deleted or replaced
 	}
 	return err
 }

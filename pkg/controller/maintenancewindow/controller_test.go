@@ -22,7 +22,7 @@ import (
 
 var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 
-// nights is a window with a schedule, a duration and a time zone.
+// nights returns a window with a schedule, a duration and a time zone.
 func nights(kind, schedule string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "nights", "generation": int64(3)},
@@ -32,7 +32,7 @@ func nights(kind, schedule string) *unstructured.Unstructured {
 	return object
 }
 
-// moment is a window that is open once.
+// moment returns a window that opens once.
 func moment(start, end time.Time) *unstructured.Unstructured {
 	object := nights(maintenancewindow.TypeAllow, "")
 	object.Object["spec"] = map[string]any{"type": maintenancewindow.TypeAllow, "start": start.Format(time.RFC3339), "end": end.Format(time.RFC3339)}
@@ -43,7 +43,7 @@ func TestStatusAt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		object *unstructured.Unstructured
-		// want is the conditions, opensAt and closesAt, and changes when the status is another one.
+		// want is the expected conditions, opensAt and closesAt, and the time of the next change.
 		want    string
 		changes time.Time
 	}{
@@ -78,8 +78,8 @@ func TestStatusAt(t *testing.T) {
 	}
 }
 
-// TestNotKnown: no upgrade begins before it is known which windows there are, and again when the definition
-// was replaced. Others are told of each change.
+// TestNotKnown: no upgrade begins before the windows are known, nor after the definition was
+// replaced until they are known again. Other controllers are notified of each change.
 func TestNotKnown(t *testing.T) {
 	c := New(Options{Clock: testclock.NewFakeClock(noon), Skew: func() time.Duration { return 0 }})
 	told := 0
@@ -100,8 +100,8 @@ func TestNotKnown(t *testing.T) {
 	}
 }
 
-// TestFollow: a controller reads the windows, tells others when one opens by the clock of the host, and
-// writes the status once for each change.
+// TestFollow: the controller reads the windows, notifies other controllers when one opens by the
+// clock of the host, and writes the status once for each change.
 func TestFollow(t *testing.T) {
 	clock := testclock.NewFakeClock(noon)
 	host := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{maintenancewindow.Resource: "MaintenanceWindowList"}, nights("Allow", "0 13 * * *"))
@@ -110,7 +110,7 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	definition := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}, ObjectMeta: metav1.ObjectMeta{Name: maintenancewindow.DefinitionName, UID: "crd"}}
-	// This machine is two hours ahead of the host.
+	// The clock of this machine is two hours ahead of the host's clock.
 	clock.SetTime(noon.Add(2 * time.Hour))
 	c := New(Options{Windows: host, Definitions: metadatafake.NewSimpleMetadataClient(scheme, definition), Clock: clock, Skew: func() time.Duration { return 2 * time.Hour }})
 	told := make(chan struct{}, 100)
@@ -130,7 +130,7 @@ func TestFollow(t *testing.T) {
 			if err != nil {
 				return false
 			}
-			read, err := maintenancewindow.From(object.(*unstructured.Unstructured)) //nolint:forcetypeassert // it is
+			read, err := maintenancewindow.From(object.(*unstructured.Unstructured)) //nolint:forcetypeassert // the fake holds only this type
 			return err == nil && meta.IsStatusConditionPresentAndEqual(read.Status.Conditions, maintenancewindow.ConditionOpen, open)
 		}
 	}

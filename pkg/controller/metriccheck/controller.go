@@ -1,4 +1,4 @@
-// Package metriccheck follows the MetricChecks of the host, and runs them for rollouts.
+// Package metriccheck watches the MetricChecks of the host, and runs them for rollouts.
 package metriccheck
 
 import (
@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	// workers is the number of queries that run at the same time.
+	// workers is the number of parallel queries.
 	workers = 4
 	// remembered bounds the answers that are kept until a status has them.
 	remembered = 1024
@@ -41,9 +41,9 @@ const (
 	longestMessage = 512
 )
 
-// Options of a Controller; all are required, but for Notify.
+// Options of a Controller; all are required, except Notify.
 type Options struct {
-	// Checks reads MetricChecks, Definitions watches whether there are any, and Secrets reads
+	// Checks reads MetricChecks. Definitions watches their CustomResourceDefinition. Secrets reads
 	// tokens in Namespace.
 	Checks      dynamic.Interface
 	Definitions metadata.Interface
@@ -51,7 +51,7 @@ type Options struct {
 	Namespace   string
 	Dialer      outbound.Dialer
 	Clock       clock.WithTicker
-	// Notify is called with the extension of an answer; it must not block for long.
+	// Notify is called with the extension of an answer. It must not block for long.
 	Notify func(extension string)
 }
 
@@ -61,9 +61,9 @@ type Subject struct {
 	Revision  types.UID
 	// Namespaces are the namespaces of its workloads.
 	Namespaces []string
-	// Since is the time at which all its objects became Available.
+	// Since is the time when all its objects became Available.
 	Since time.Time
-	// Checks are the names of MetricChecks.
+	// Checks lists the names of MetricChecks.
 	Checks []string
 }
 
@@ -82,11 +82,11 @@ type Controller struct {
 	queue   workqueue.TypedDelayingInterface[question]
 	changed chan event.TypedGenericEvent[string]
 	counted *prometheus.CounterVec
-	// answers holds v1alpha1.MetricMeasurement by the id of its question.
+	// answers maps the id of a question to a v1alpha1.MetricMeasurement.
 	answers *lru.Cache
 
 	mu sync.Mutex
-	// known is true once it is known which MetricChecks there are, or that there are none.
+	// known is true once the MetricChecks are known, or their absence is.
 	known    bool
 	informer cache.SharedIndexInformer
 }
@@ -107,7 +107,7 @@ func (c *Controller) Register(registry prometheus.Registerer) error {
 	return nil
 }
 
-// Changed has an element when MetricChecks have changed.
+// Changed receives an element when MetricChecks have changed.
 func (c *Controller) Changed() <-chan event.TypedGenericEvent[string] { return c.changed }
 
 // Run watches MetricChecks and runs their queries until ctx ends.
@@ -115,7 +115,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("metric-checks"))
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer c.queue.ShutDown() // the workers wait for it
+	defer c.queue.ShutDown() // ends the workers
 	running.Go(func() {
 		objectwatch.WhileDefined(ctx, c.Definitions, metriccheck.DefinitionName, func(is bool) { c.set(nil, !is) }, c.watch)
 	})
@@ -141,11 +141,11 @@ func (c *Controller) set(informer cache.SharedIndexInformer, known bool) {
 	c.mu.Unlock()
 	select {
 	case c.changed <- event.TypedGenericEvent[string]{}:
-	default: // one that has not been taken yet stands for this one too
+	default: // one pending element is enough
 	}
 }
 
-// watch follows MetricChecks for as long as the host has the definition.
+// watch watches MetricChecks while the host has the definition.
 func (c *Controller) watch(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Checks, c.Checks.Resource(metriccheck.Resource), &unstructured.Unstructured{},
 		objectwatch.InformerOptions{Failed: objectwatch.NotServedYet})
@@ -154,15 +154,15 @@ func (c *Controller) watch(ctx context.Context) {
 			c.set(informer, true)
 		}
 	}
-	// An informer that has not run takes it.
+	// AddEventHandler cannot fail before the informer runs.
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: changed, DeleteFunc: changed, UpdateFunc: func(_, now any) { changed(now) },
 	})
 	objectwatch.Follow(ctx, func() { c.set(informer, true) }, informer)
 }
 
-// check returns a MetricCheck as it is now, and why it cannot be asked. Known is false while it is not
-// known which ones there are.
+// check returns the present MetricCheck, or the reason why it cannot be queried. known is false
+// while the MetricChecks are unknown.
 func (c *Controller) check(name string) (check *metriccheck.MetricCheck, known bool, err error) {
 	c.mu.Lock()
 	informer, known := c.informer, c.known
@@ -181,7 +181,7 @@ func (c *Controller) check(name string) (check *metriccheck.MetricCheck, known b
 	return check, true, err
 }
 
-// Measured returns the last measurements for a rollout. Kept are those that its status has. A
+// Measured returns the last measurements for a rollout. kept are the measurements in its status. A
 // measurement by another spec of the MetricCheck does not count.
 func (c *Controller) Measured(of Subject, kept []v1alpha1.MetricMeasurement) []v1alpha1.MetricMeasurement {
 	var all []v1alpha1.MetricMeasurement
@@ -219,7 +219,7 @@ func (c *Controller) Ask(of Subject, measured []v1alpha1.MetricMeasurement) time
 	for _, name := range of.Checks {
 		check, known, err := c.check(name)
 		if !known || err != nil {
-			continue // a change of MetricChecks brings the next pass
+			continue // a change of MetricChecks causes the next pass
 		}
 		due := of.Since.Add(time.Duration(check.Spec.InitialDelaySeconds) * time.Second)
 		if last := metriccheck.Find(measured, name); last != nil && last.Time.Add(metriccheck.Interval).After(due) {
@@ -245,7 +245,7 @@ func (c *Controller) answer(ctx context.Context, q question) {
 	if last, is := c.answers.Get(q.id()); is {
 		before, ok := last.(v1alpha1.MetricMeasurement)
 		if rest := before.Time.Add(metriccheck.Interval).Sub(c.Clock.Now()); ok && before.Digest == digest && rest > 0 && rest <= metriccheck.Interval {
-			if before.Time.Unix() < q.since { // the objects became Available anew
+			if before.Time.Unix() < q.since { // the objects became Available again since
 				c.queue.AddAfter(q, rest)
 			}
 			return
@@ -263,7 +263,7 @@ func (c *Controller) answer(ctx context.Context, q question) {
 		m.Verdict, m.Value, m.Message = check.Spec.Ask(ctx, c.Dialer, query, token, time.Unix(q.since, 0), c.Clock.Now)
 	}
 	if ctx.Err() != nil {
-		return // it is no answer of the service
+		return // the service has not answered
 	}
 	m.Message = text.Line(m.Message, longestMessage)
 	c.counted.WithLabelValues(q.check, string(m.Verdict)).Inc()

@@ -25,7 +25,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/metricservice"
 )
 
-// fixture is a running controller beside a metric service.
+// fixture is a running controller with a fake metric service.
 type fixture struct {
 	*Controller
 	*testing.T
@@ -33,7 +33,7 @@ type fixture struct {
 	host    *dynamicfake.FakeDynamicClient
 	service *metricservice.Service
 	address string
-	// answered has an element for each answer.
+	// answered receives an element for each answer.
 	answered chan string
 }
 
@@ -65,7 +65,7 @@ func start(t *testing.T) *fixture {
 	return f
 }
 
-// write creates or replaces the MetricCheck errors, and waits until the controller knows of it.
+// write creates or replaces the MetricCheck errors, and waits until the controller has it.
 func (f *fixture) write(max float64, change map[string]any) {
 	f.Helper()
 	spec := map[string]any{"address": f.address, "query": "errors{ns={{namespace}}}", "max": max}
@@ -104,7 +104,7 @@ func (f *fixture) until(is func() bool) {
 	}
 }
 
-// asked returns the measurement that a query brings.
+// asked returns the measurement of a query.
 func (f *fixture) asked(of Subject, kept ...v1alpha1.MetricMeasurement) v1alpha1.MetricMeasurement {
 	f.Helper()
 	if next := f.Ask(of, f.Measured(of, kept)); !next.IsZero() {
@@ -125,7 +125,8 @@ func (f *fixture) asked(of Subject, kept ...v1alpha1.MetricMeasurement) v1alpha1
 	return measured[0]
 }
 
-// TestAsk: a MetricCheck is asked after its delay, once in an interval, and anew when it has changed.
+// TestAsk: a MetricCheck is queried after its delay, once in an interval, and again when it has
+// changed.
 func TestAsk(t *testing.T) {
 	f := start(t)
 	of := Subject{Extension: "argocd", Revision: "uid", Namespaces: []string{"cd"}, Since: f.clock.Now(), Checks: []string{"errors"}}
@@ -143,7 +144,7 @@ func TestAsk(t *testing.T) {
 	if first.Verdict != v1alpha1.MetricYes || first.Value != "0.5" || first.Digest == "" || !first.Time.Time.Equal(f.clock.Now()) {
 		t.Errorf("it is %+v", first)
 	}
-	// A pass in between asks nothing, nor does one of another process, which has the status only.
+	// An earlier pass queries nothing, nor does another process, which has only the status.
 	f.clock.Step(29 * time.Second)
 	if next := f.Ask(of, f.Measured(of, nil)); !next.Equal(first.Time.Add(metriccheck.Interval)) {
 		t.Errorf("it is asked at %s", next)
@@ -164,7 +165,7 @@ func TestAsk(t *testing.T) {
 		t.Errorf("measured are %+v", got)
 	}
 	f.service.Answer(2)
-	f.clock.SetTime(time.Now()) // the sample is of the real time
+	f.clock.SetTime(time.Now()) // the sample has the real time
 	if again := f.asked(of, failed); again.Verdict != v1alpha1.MetricYes || f.service.Queries()[2] != `errors{ns="cd"}` {
 		t.Errorf("it is %+v after %q", again, f.service.Queries())
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/fsck"
 )
 
-// Registered metrics are those that the catalogue lists of the leader, and no others.
+// TestCatalogue: the registered metrics are exactly the metrics that the catalogue lists for the
+// leader.
 func TestCatalogue(t *testing.T) {
 	f := start(t, revision("a", 1, is("Ready", "True", 0), has(failingPhase())))
 	f.put(revision("a", 1, is("Ready", "False", 1), has(failingPhase())))
@@ -62,10 +63,10 @@ func TestCatalogue(t *testing.T) {
 	want := map[string]string{}
 	for _, m := range catalogue.Catalogue() {
 		if m.EveryReplica {
-			continue // package server/metrics has them
+			continue // package server/metrics registers it
 		}
 		if strings.HasPrefix(m.Name, "penstock_notifications_") || strings.HasPrefix(m.Name, "penstock_metric_check_") {
-			continue // packages controller/notify and controller/metriccheck have them
+			continue // packages controller/notify and controller/metriccheck register it
 		}
 		want[m.Name] = fmt.Sprintf("%s %v %s", m.Type, sorted(m.Labels), m.Help)
 	}

@@ -8,14 +8,14 @@ import (
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// Charts has the known facts of a ChartKind.
+// Charts holds the known facts of a ChartKind.
 type Charts struct {
 	// Name is the name of the ChartKind.
 	Name string
-	// States counts its custom resources by the reason of Progressing, which is empty before there
-	// is one.
+	// States counts its custom resources by the reason of Progressing; empty before that condition
+	// exists.
 	States map[string]int
-	// Renders is the number of times that its chart was rendered in this term.
+	// Renders counts the renderings of its chart in this term.
 	Renders int
 }
 

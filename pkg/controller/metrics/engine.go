@@ -14,38 +14,37 @@ import (
 )
 
 const (
-	// Anybody can choose the names of phases, kinds and field managers, so each
-	// label takes as many values as a cluster usually has; the rest is "other".
+	// Users choose the names of phases, kinds and field managers, so each label has a limited
+	// number of values. Further values become "other".
 	maxPhases, maxKinds, maxManagers = 50, 100, 30
 	otherValue                       = "other"
-	// unknownManager is for changes that managedFields do not tell.
+	// unknownManager is the manager of changes for which managedFields has no entry.
 	unknownManager = "unknown"
-	// maxFights bounds the repaired objects that are remembered, each with the manager that had
-	// changed it.
+	// maxFights bounds the remembered repairs, each with the manager that had changed the object.
 	maxFights = 1000
 )
 
-// engineMetrics measures what the engine does.
+// engineMetrics measures the engine.
 type engineMetrics struct {
 	clock             clock.PassiveClock
 	phases            *prometheus.HistogramVec
 	repairs, contests *prometheus.CounterVec
 
 	mu sync.Mutex
-	// began are the phases that are being rolled out.
+	// began holds the start of each phase in progress.
 	began  map[phase]time.Time
 	fights map[manifest.ID]fight
 
 	phaseNames, kinds, managers bounded
 }
 
-// phase of one layer.
+// phase is a phase of one layer.
 type phase struct{ layer, name string }
 
-// fight is about an object that was repaired.
+// fight is a repaired object with its last writer.
 type fight struct {
 	manager string
-	// contested is true since a repair was put off.
+	// contested is true after a repair was delayed.
 	contested bool
 }
 
@@ -100,8 +99,7 @@ func (s *engineMetrics) Repaired(id manifest.ID, manager string) {
 	s.repairs.WithLabelValues(s.kinds.label(id.GroupKind().String()), s.managers.label(manager)).Inc()
 }
 
-// Contested implements rollout.Meter. A pass that finds an object still contested
-// counts for nothing.
+// Contested implements rollout.Meter. It counts an object once while it stays contested.
 func (s *engineMetrics) Contested(id manifest.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,22 +115,22 @@ func (s *engineMetrics) Contested(id manifest.ID) {
 	s.contests.WithLabelValues(s.kinds.label(id.GroupKind().String()), s.managers.label(known.manager)).Inc()
 }
 
-// remember keeps what is known of an object.
+// remember stores the facts of an object.
 func (s *engineMetrics) remember(id manifest.ID, known fight) {
 	if _, there := s.fights[id]; !there && len(s.fights) >= maxFights {
-		// At worst a fight that goes on is counted as another one.
+		// In the worst case a continuing fight is counted again.
 		clear(s.fights)
 	}
 	s.fights[id] = known
 }
 
-// bounded are the values of a label.
+// bounded holds the values of a label.
 type bounded struct {
 	most int
 	seen map[string]bool
 }
 
-// label returns the value, or otherValue when there are too many already.
+// label returns the value, or otherValue if the label has too many values.
 func (b *bounded) label(value string) string {
 	if b.seen[value] {
 		return value

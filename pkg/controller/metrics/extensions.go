@@ -10,19 +10,19 @@ import (
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// ExtensionMetrics are the metrics of ClusterExtensions in one term.
+// ExtensionMetrics holds the metrics of ClusterExtensions in one term.
 type ExtensionMetrics struct {
 	all             func() []*unstructured.Unstructured
 	info, condition *prometheus.Desc
 	resolves, pulls *prometheus.HistogramVec
 }
 
-// AddExtensions registers the metrics of ClusterExtensions for a term. All returns those that
-// are known, from a cache; they are not changed. It returns an observer for durations.
+// AddExtensions registers the metrics of ClusterExtensions for a term. all returns the known
+// extensions from a cache. They are not changed. It returns an observer for durations.
 func AddExtensions(registry prometheus.Registerer, all func() []*unstructured.Unstructured) (*ExtensionMetrics, error) {
 	m := &ExtensionMetrics{
 		all: all, info: catalogue.Desc(catalogue.ExtensionInfo), condition: catalogue.Desc(catalogue.ExtensionCondition),
-		// A resolution is a computation; a pull goes over the network, and may be half a gigabyte.
+		// A resolution is a computation. A pull uses the network, and can be half a gigabyte.
 		resolves: catalogue.Histogram(catalogue.ExtensionResolves, []float64{.001, .005, .02, .1, .5, 1, 5, 30}),
 		pulls:    catalogue.Histogram(catalogue.ExtensionPulls, []float64{.01, .1, .5, 1, 5, 15, 60, 300}),
 	}
@@ -34,12 +34,12 @@ func AddExtensions(registry prometheus.Registerer, all func() []*unstructured.Un
 	return m, nil
 }
 
-// Resolved records the duration of a resolution, and its error; nil for a success.
+// Resolved records the duration of a resolution, and its error, or nil.
 func (m *ExtensionMetrics) Resolved(took time.Duration, err error) {
 	m.resolves.WithLabelValues(resultOf(err)).Observe(took.Seconds())
 }
 
-// Pulled records the time to have an image on disk, and the error; nil for a success.
+// Pulled records the duration until an image is on disk, and the error, or nil.
 func (m *ExtensionMetrics) Pulled(took time.Duration, err error) {
 	m.pulls.WithLabelValues(resultOf(err)).Observe(took.Seconds())
 }

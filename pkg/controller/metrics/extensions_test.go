@@ -14,7 +14,7 @@ import (
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// installedExtension is one as the host has it.
+// installedExtension is an installed extension in the host.
 const installedExtension = `
 metadata: {name: argocd}
 spec: {source: {sourceType: Catalog, catalog: {packageName: argocd-operator}}}
@@ -39,8 +39,7 @@ func startExtensions(t *testing.T, registry prometheus.Registerer) *ExtensionMet
 	return m
 }
 
-// TestExtensions: conditions are read when somebody scrapes, also of an extension that has
-// none yet.
+// TestExtensions: conditions are read at each scrape, also for an extension without conditions.
 func TestExtensions(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := startExtensions(t, registry)

@@ -8,17 +8,17 @@ import (
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// Fleet has the known facts of the newest rollout of a ClusterExtensionSet.
+// Fleet holds the known facts of a ClusterExtensionSet's newest rollout.
 type Fleet struct {
 	// Set is the name of the ClusterExtensionSet.
 	Set string
-	// States is the number of clusters by state.
+	// States counts the clusters by state.
 	States map[string]int
-	// Waits are the reasons for which the rollout waits, each once.
+	// Waits lists the distinct reasons for which the rollout waits.
 	Waits []string
 }
 
-// AddFleets registers the metrics of ClusterExtensionSets for a term. All returns the known sets.
+// AddFleets registers the metrics of ClusterExtensionSets for a term. all returns the known sets.
 func AddFleets(registry prometheus.Registerer, all func() []Fleet) error {
 	if err := registry.Register(fleets(all)); err != nil {
 		return fmt.Errorf("registering metrics of ClusterExtensionSets: %w", err)

@@ -15,20 +15,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// history counts the transitions of conditions, as the watch tells them. Of those
-// that happen while no watch is open only the last is seen.
+// history counts the transitions of conditions that the watch reports. Of several transitions while
+// no watch is open, it sees only the last.
 type history struct {
 	durations *prometheus.HistogramVec
 	total     *prometheus.Desc
-	// gone is called with the uid of a revision that was deleted.
+	// gone is called with the uid of a deleted revision.
 	gone func(types.UID)
 
 	mu sync.Mutex
-	// transitions by the name of the revision. There are few for each.
+	// transitions holds the transitions by the name of the revision. There are few for each
+	// revision.
 	transitions map[string][]transition
 }
 
-// transition counts how often a condition became a status.
+// transition counts how often a condition changed to a status.
 type transition struct {
 	condition, status string
 	count             float64
@@ -36,7 +37,7 @@ type transition struct {
 
 func newHistory(gone func(types.UID)) *history {
 	return &history{
-		// From seconds, the resolution of transition times, to a day.
+		// The buckets range from seconds, the resolution of transition times, to a day.
 		durations:   catalogue.Histogram(catalogue.Durations, []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600}),
 		total:       catalogue.Desc(catalogue.Transitions),
 		gone:        gone,
@@ -46,8 +47,8 @@ func newHistory(gone func(types.UID)) *history {
 
 var _ toolscache.ResourceEventHandler = &history{}
 
-// OnAdd implements toolscache.ResourceEventHandler. A revision came to the state that it is
-// in when the watch begins before that.
+// OnAdd implements toolscache.ResourceEventHandler. It ignores the initial list, because those
+// transitions happened earlier.
 func (h *history) OnAdd(object any, initial bool) {
 	if revision, ok := object.(*olmv1alpha1.ClusterExtensionRevision); ok && !initial {
 		h.compare(revision.Name, nil, revision.Status.Conditions)
@@ -62,7 +63,7 @@ func (h *history) OnUpdate(before, after any) {
 		return
 	}
 	if old.UID != revision.UID {
-		// It was deleted and made again while no watch was open.
+		// The revision was deleted and created again while no watch was open.
 		h.OnDelete(old)
 		h.OnAdd(revision, false)
 		return
@@ -82,7 +83,7 @@ func (h *history) OnDelete(object any) {
 	h.gone(revision.UID)
 }
 
-// compare notes what changed between two lists of conditions.
+// compare counts the changes between two lists of conditions.
 func (h *history) compare(name string, before, after []metav1.Condition) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -99,12 +100,12 @@ func (h *history) compare(name string, before, after []metav1.Condition) {
 	}
 }
 
-// count notes that a condition became what it is now. The caller holds the lock.
+// count counts the change of a condition to its present status. The caller holds the lock.
 func (h *history) count(name string, now metav1.Condition) {
 	counts := h.transitions[name]
 	at := slices.IndexFunc(counts, func(t transition) bool { return t.condition == now.Type && t.status == string(now.Status) })
 	if at < 0 {
-		// Thousands of revisions have them: there is no room for more.
+		// Thousands of revisions have such slices, so their capacity is exact.
 		at, counts = len(counts), slices.Clip(append(slices.Clip(counts), transition{condition: now.Type, status: string(now.Status)}))
 		h.transitions[name] = counts
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// Informer is the watch behind the cache of revisions, as controller-runtime's
-// cache.Informer.
+// Informer is the watch behind the cache of revisions. controller-runtime's cache.Informer
+// implements it.
 type Informer interface {
 	AddEventHandler(toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error)
 	HasSynced() bool
@@ -22,24 +22,24 @@ type Informer interface {
 
 // Options of the metrics of one term. All are required.
 type Options struct {
-	// Registry takes the metrics; it belongs to the term.
+	// Registry receives the metrics; it belongs to the term.
 	Registry prometheus.Registerer
 	Informer Informer
 	// Reader reads revisions from the informer's cache.
 	Reader client.Reader
 	Clock  clock.PassiveClock
-	// Requests are those to the target cluster.
+	// Requests counts the requests to the target cluster.
 	Requests *targetclient.Counter
 }
 
-// Metrics are the metrics of one term.
+// Metrics holds the metrics of one term.
 type Metrics struct {
 	*engineMetrics
 }
 
 var _ rollout.Metrics = &Metrics{}
 
-// Add registers the metrics of a term. It returns an observer of the engine.
+// Add registers the metrics of a term. It returns an observer for the engine.
 func Add(o Options) (*Metrics, error) {
 	engine := newEngineMetrics(o.Clock)
 	history := newHistory(engine.forget)

@@ -27,10 +27,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// noon is the time at which tests begin.
+// noon is the start time of tests.
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-// fixture is a term whose cache holds revisions.
+// fixture is a term with revisions in its cache.
 type fixture struct {
 	client.Reader
 	*Metrics
@@ -90,7 +90,7 @@ func (f *fixture) drop(name string) {
 	f.handler.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: &old})
 }
 
-// series are those of the metrics that begin with a prefix, as in an expression.
+// series returns the series of metrics with a prefix, in expression syntax.
 func (f *fixture) series(t *testing.T, prefix string) []string {
 	t.Helper()
 	families, err := f.registry.Gather()
@@ -110,8 +110,7 @@ func (f *fixture) series(t *testing.T, prefix string) []string {
 	return out
 }
 
-// line is a sample; that of a histogram is its count and sum. Labels are in the
-// order of their names.
+// line returns a sample as text; for a histogram, its count and sum. Labels are sorted by name.
 func line(family *dto.MetricFamily, m *dto.Metric) string {
 	var labels []string
 	for _, l := range m.GetLabel() {
@@ -139,7 +138,7 @@ func archived(r *olmv1alpha1.ClusterExtensionRevision) {
 	r.Spec.LifecycleState = olmv1alpha1.LifecycleStateArchived
 }
 
-// is gives a condition that became so seconds after noon.
+// is sets a condition with its transition time in seconds after noon.
 func is(condition string, status metav1.ConditionStatus, seconds int) option {
 	return func(r *olmv1alpha1.ClusterExtensionRevision) {
 		r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{
@@ -238,8 +237,8 @@ func TestDeleting(t *testing.T) {
 	}
 }
 
-// A cache that is not filled yet tells nothing, and one that fails says so instead
-// of telling half.
+// TestNoAnswer: an empty cache exposes nothing, and a failing cache reports an error instead of a
+// part of the series.
 func TestNoAnswer(t *testing.T) {
 	f := start(t, revision("a", 1))
 	f.unsynced = true
@@ -280,7 +279,7 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// A revision that is gone leaves no series behind, whatever is told late.
+// TestDeleted: a deleted revision has no series, also after late events.
 func TestDeleted(t *testing.T) {
 	f := start(t, revision("a", 1), revision("b", 2))
 	f.put(revision("a", 1, is("Ready", metav1.ConditionTrue, 0)))
@@ -304,13 +303,13 @@ func TestPhases(t *testing.T) {
 	step := func(seconds float64) {
 		f.clock.SetTime(f.clock.Now().Add(time.Duration(seconds * float64(time.Second))))
 	}
-	f.PhaseComplete("one", "crds") // of a former term
+	f.PhaseComplete("one", "crds") // from an earlier term
 	f.PhaseBegan("one", "deploy")
 	step(2)
 	f.PhaseBegan("two", "deploy")
 	step(3)
 	f.PhaseComplete("one", "deploy")
-	f.PhaseComplete("one", "deploy") // the next pass finds it so, too
+	f.PhaseComplete("one", "deploy") // the next pass finds the same
 	step(5)
 	f.PhaseComplete("two", "deploy")
 	want := []string{"penstock_rollout_phase_duration_seconds{phase=deploy} 2 times, 13"}
@@ -325,7 +324,7 @@ func TestRepairs(t *testing.T) {
 	f.Repaired(app, "hpa")
 	f.Repaired(app, "hpa")
 	f.Contested(app)
-	f.Contested(app) // the next pass finds it so, too
+	f.Contested(app) // the next pass finds the same
 	f.Repaired(app, "hpa")
 	f.Contested(app)
 	f.Repaired(role, rollout.DeletedBy)
@@ -344,8 +343,7 @@ func TestRepairs(t *testing.T) {
 	}
 }
 
-// Invented field managers, kinds and phases make neither series nor memory grow without
-// end.
+// TestBounds: invented field managers, kinds and phases do not grow series or memory without limit.
 func TestBounds(t *testing.T) {
 	f := start(t)
 	for i := range 5000 {
@@ -370,7 +368,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// send makes a request of a repair.
+// send sends a request of a repair.
 func (f *fixture) send(t *testing.T) {
 	t.Helper()
 	transport := f.counter.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
@@ -405,7 +403,8 @@ func object(group, kind, name string) manifest.ID {
 	return manifest.ID{Group: group, Kind: kind, Namespace: "default", Name: name}
 }
 
-// The largest cluster that is expected: 1,000 extensions of five revisions.
+// BenchmarkCollect measures the largest expected cluster: 1,000 extensions with five revisions
+// each.
 func BenchmarkCollect(b *testing.B) {
 	f := &fixture{registry: prometheus.NewRegistry(), clock: clocktesting.NewFakePassiveClock(noon()), counter: &targetclient.Counter{}}
 	if _, err := Add(Options{Registry: f.registry, Informer: f, Reader: f, Clock: f.clock, Requests: f.counter}); err != nil {

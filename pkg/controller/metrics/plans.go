@@ -17,9 +17,9 @@ import (
 
 // PlanOptions configure the metrics of plans in one term. All fields are required.
 type PlanOptions struct {
-	// Registry takes the metrics; it belongs to the term.
+	// Registry receives the metrics; it belongs to the term.
 	Registry prometheus.Registerer
-	// Informer of plans, and Reader that reads them from its cache.
+	// Informer watches plans, and Reader reads them from its cache.
 	Informer Informer
 	Reader   client.Reader
 	Clock    clock.PassiveClock
@@ -43,9 +43,8 @@ func AddPlans(o PlanOptions) error {
 	return nil
 }
 
-// plans exposes what plans say of themselves. Nothing has to be kept in step: a
-// plan that has drifted is told of in a new term, too, although nothing is written
-// to it then.
+// plans exposes the status of plans, read at each scrape. So a new term also reports a drifted
+// plan, although no status is written then.
 type plans struct {
 	synced func() bool
 	reader client.Reader
@@ -61,8 +60,7 @@ func (c *plans) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. Until the cache is filled there is
-// nothing to tell.
+// Collect implements prometheus.Collector. It sends nothing until the cache has synced.
 func (c *plans) Collect(out chan<- prometheus.Metric) {
 	if !c.synced() {
 		return
@@ -106,8 +104,8 @@ func (c *plans) plan(out chan<- prometheus.Metric, plan *hcov1alpha1.Configurati
 	gauge(c.review, waiting)
 }
 
-// planEntries counts how often plans came into which phase, as the watch tells it.
-// Of the phases that a plan went through in one pass only the last is seen.
+// planEntries counts how often plans entered each phase, as the watch reports it. If a plan enters
+// several phases in one pass, only the last is counted.
 type planEntries struct {
 	total *prometheus.Desc
 
@@ -115,8 +113,8 @@ type planEntries struct {
 	entries map[planEntry]float64
 }
 
-// planEntry is a phase of plans of a profile. Names of plans are left out: there may
-// be many, and they come and go.
+// planEntry is a phase of plans of a profile. It has no plan name, because names are many and
+// short-lived.
 type planEntry struct {
 	profile hcov1alpha1.ProfileName
 	phase   hcov1alpha1.Phase
@@ -124,8 +122,8 @@ type planEntry struct {
 
 var _ toolscache.ResourceEventHandler = &planEntries{}
 
-// OnAdd implements toolscache.ResourceEventHandler. A plan came to the phase that it is in when
-// the watch begins before that.
+// OnAdd implements toolscache.ResourceEventHandler. It ignores the initial list, because those
+// plans entered their phase earlier.
 func (e *planEntries) OnAdd(object any, initial bool) {
 	if plan, ok := object.(*hcov1alpha1.ConfigurationPlan); ok && !initial {
 		e.count("", plan)
@@ -139,13 +137,13 @@ func (e *planEntries) OnUpdate(before, after any) {
 	switch {
 	case !ok || !also:
 	case old.UID != plan.UID:
-		e.count("", plan) // deleted and made again while no watch was open
+		e.count("", plan) // deleted and created again while no watch was open
 	default:
 		e.count(old.Status.Phase, plan)
 	}
 }
 
-// OnDelete implements toolscache.ResourceEventHandler. Counts stay.
+// OnDelete implements toolscache.ResourceEventHandler. Counters stay.
 func (e *planEntries) OnDelete(any) {}
 
 func (e *planEntries) count(before hcov1alpha1.Phase, plan *hcov1alpha1.ConfigurationPlan) {

@@ -20,7 +20,7 @@ import (
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// planFixture is a term whose cache holds plans.
+// planFixture is a term with plans in its cache.
 type planFixture struct {
 	client.Reader
 	fixture
@@ -58,7 +58,7 @@ func (f *planFixture) put(p *hcov1alpha1.ConfigurationPlan) {
 	f.handler.OnUpdate(&old, p)
 }
 
-// plan has one condition, and one item for each state.
+// plan returns a plan with one condition, and one item for each state.
 func plan(name string, phase hcov1alpha1.Phase, states ...hcov1alpha1.ItemState) *hcov1alpha1.ConfigurationPlan {
 	p := &hcov1alpha1.ConfigurationPlan{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
 	drafted := metav1.NewTime(noon().Add(-time.Hour))
@@ -130,7 +130,7 @@ func TestPlanEntries(t *testing.T) {
 		t.Errorf("what was there before the term is no entry: %v", got)
 	}
 	f.put(plan("a", hcov1alpha1.PhaseDrifted))
-	f.put(plan("a", hcov1alpha1.PhaseDrifted, hcov1alpha1.ItemFailed)) // still
+	f.put(plan("a", hcov1alpha1.PhaseDrifted, hcov1alpha1.ItemFailed)) // unchanged
 	f.put(plan("a", hcov1alpha1.PhaseCompleted))
 	f.put(plan("b", ""))
 	f.put(plan("b", hcov1alpha1.PhaseDrifted))

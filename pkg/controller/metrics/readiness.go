@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// readinessFresh is the age from which the next scrape has an answer computed again.
+	// readinessFresh is the age after which the next scrape causes a new computation.
 	readinessFresh = 15 * time.Minute
-	// readinessRetry is the time for which a failure is not tried again.
+	// readinessRetry is the delay before a failed computation is repeated.
 	readinessRetry = time.Minute
-	// readinessTimeout bounds one answer.
+	// readinessTimeout bounds one computation.
 	readinessTimeout = time.Minute
 )
 
 // Readiness returns the obstacles to an upgrade to the next minor version.
 type Readiness func(ctx context.Context) (*olmv1alpha1.UpgradeReadiness, error)
 
-// readiness counts findings. A scrape shows the last answer, and has an old one computed beside it: where
-// nobody scrapes, nothing is computed.
+// readiness counts findings. A scrape returns the last answer, and causes the computation of a new
+// one in the background if that is old. Without scrapes nothing is computed.
 type readiness struct {
-	// ask computes an answer, until the term ends.
+	// ask computes an answer; it stops at the end of the term.
 	ask   func() (*olmv1alpha1.UpgradeReadiness, error)
 	clock clock.PassiveClock
 	found *prometheus.Desc
@@ -40,7 +40,7 @@ type readiness struct {
 	counts map[olmv1alpha1.UpgradeSeverity]int
 }
 
-// AddReadiness registers the metric of upgrade readiness for a term, which ends with the context.
+// AddReadiness registers the metric of upgrade readiness for a term, which ends with ctx.
 func AddReadiness(ctx context.Context, registry prometheus.Registerer, clock clock.PassiveClock, read Readiness) error {
 	r := &readiness{clock: clock, found: catalogue.Desc(catalogue.UpgradeFindings)}
 	r.ask = func() (*olmv1alpha1.UpgradeReadiness, error) {
@@ -61,8 +61,8 @@ func AddReadiness(ctx context.Context, registry prometheus.Registerer, clock clo
 // Describe implements prometheus.Collector.
 func (r *readiness) Describe(out chan<- *prometheus.Desc) { out <- r.found }
 
-// Collect implements prometheus.Collector. Before the first answer, and when the last one failed, there is
-// nothing.
+// Collect implements prometheus.Collector. It sends nothing before the first answer, and after a
+// failure.
 func (r *readiness) Collect(out chan<- prometheus.Metric) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

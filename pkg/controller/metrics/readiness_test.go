@@ -14,7 +14,8 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestReadiness: a scrape shows the last answer, and has an old one computed.
+// TestReadiness: a scrape returns the last answer, and causes the computation of a new one if that
+// is old.
 func TestReadiness(t *testing.T) {
 	registry, clock := prometheus.NewRegistry(), testclock.NewFakePassiveClock(time.Unix(0, 0))
 	answers := make(chan error)
@@ -58,7 +59,7 @@ penstock_upgrade_findings{severity="Look"} 1
 	scrape("")
 }
 
-// collecting keeps the collector that is registered.
+// collecting keeps the registered collector.
 type collecting struct {
 	*prometheus.Registry
 	collector **readiness

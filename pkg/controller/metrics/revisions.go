@@ -18,10 +18,10 @@ import (
 // collectTimeout bounds a read from the cache, which answers at once.
 const collectTimeout = 5 * time.Second
 
-// omitted is the reason of failing objects that status only counts.
+// omitted is the reason of failing objects that status counts but does not list.
 const omitted = "Omitted"
 
-// revisions exposes what revisions say of themselves.
+// revisions exposes the status of revisions.
 type revisions struct {
 	synced func() bool
 	reader client.Reader
@@ -45,8 +45,8 @@ func (c *revisions) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. It sends nothing until the cache is filled, because a part
-// of the revisions would look like a loss of the others.
+// Collect implements prometheus.Collector. It sends nothing until the cache has synced, because
+// missing revisions would look deleted.
 func (c *revisions) Collect(out chan<- prometheus.Metric) {
 	if !c.synced() {
 		return
@@ -54,7 +54,7 @@ func (c *revisions) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
 	var list olmv1alpha1.ClusterExtensionRevisionList
-	// Thousands of revisions are only read here.
+	// The thousands of revisions are only read here, so copies are not needed.
 	if err := c.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		out <- prometheus.NewInvalidMetric(c.info, err)
 		return
@@ -91,7 +91,7 @@ func (c *revisions) revision(out chan<- prometheus.Metric, revision *olmv1alpha1
 	}
 }
 
-// tally counts the objects of phases, by state, and those that fail, by reason.
+// tally counts the objects of phases by state, and the failing objects by reason.
 func tally(phases []olmv1alpha1.PhaseStatus) (states, failing map[string]int32) {
 	states = map[string]int32{"Available": 0, "Unready": 0, "Pending": 0, "Superseded": 0}
 	failing = map[string]int32{}
@@ -110,7 +110,7 @@ func tally(phases []olmv1alpha1.PhaseStatus) (states, failing map[string]int32) 
 	return states, failing
 }
 
-// lifecycle is the lifecycle state of a revision, or Deleting.
+// lifecycle returns the lifecycle state of a revision, or Deleting.
 func lifecycle(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	if !revision.DeletionTimestamp.IsZero() {
 		return "Deleting"
@@ -118,9 +118,8 @@ func lifecycle(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	return string(revision.Spec.LifecycleState)
 }
 
-// atRest is true for an archived revision that has nothing left to do. It is not
-// Available and never will be again, which is nobody's trouble; and a chain keeps
-// several of them.
+// atRest reports whether an archived revision has nothing left to do. It stays not Available, which
+// is no problem, and each chain keeps several such revisions.
 func atRest(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return lifecycle(revision) == string(olmv1alpha1.LifecycleStateArchived) &&
 		meta.IsStatusConditionFalse(revision.Status.Conditions, olmv1alpha1.ConditionProgressing)

@@ -11,26 +11,25 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/fsck"
 )
 
-// mostExtensions bounds the extensions that have a series of their own for their size. The others
+// mostExtensions bounds the extensions with their own series for their size. Further extensions
 // share one series, whose name no extension can have.
 const (
 	maxExtensions   = 100
 	otherExtensions = "(other)"
 )
 
-// Store collects the metrics of the whole store, in one term.
+// Store exposes the metrics of the whole store, in one term.
 type Store struct {
 	collected *prometheus.CounterVec
 
 	mu sync.Mutex
-	// packs is negative while nothing was collected, and report nil while nothing was
-	// checked.
+	// packs is negative before the first collection. report is nil before the first check.
 	packs   int
 	report  *fsck.Report
 	checked time.Time
 }
 
-// AddStore registers the metrics of the store.
+// AddStore registers the metrics of the store for a term.
 func AddStore(registry prometheus.Registerer) (*Store, error) {
 	s := &Store{collected: catalogue.Counter(catalogue.Collected), packs: -1}
 	for _, collector := range []prometheus.Collector{s, s.collected} {
@@ -41,7 +40,7 @@ func AddStore(registry prometheus.Registerer) (*Store, error) {
 	return s, nil
 }
 
-// Collected notes a collection: how many packs it deleted, and how many are left.
+// Collected records a collection: the number of deleted packs, and of packs left.
 func (s *Store) Collected(deleted, present int) {
 	s.collected.WithLabelValues().Add(float64(deleted))
 	s.mu.Lock()
@@ -49,7 +48,7 @@ func (s *Store) Collected(deleted, present int) {
 	s.packs = present
 }
 
-// Checked notes a check of the whole store.
+// Checked records a check of the whole store.
 func (s *Store) Checked(report fsck.Report, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

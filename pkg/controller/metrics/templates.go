@@ -8,10 +8,11 @@ import (
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// Templates counts objects by kind and state of their image's template.
+// Templates counts objects by kind and by the state of their image template.
 type Templates map[struct{ Kind, State string }]int
 
-// AddTemplates registers the metrics of image templates for a term. All returns the known templates.
+// AddTemplates registers the metrics of image templates for a term. all returns the known
+// templates.
 func AddTemplates(registry prometheus.Registerer, all func() Templates) error {
 	if err := registry.Register(templates(all)); err != nil {
 		return fmt.Errorf("registering metrics of templates of images: %w", err)

@@ -1,9 +1,9 @@
-// Package notify is the loop of the leader that records the facts to notify receivers of, and sends
-// them.
+// Package notify is the loop of the leader that records facts, and sends them to notification
+// receivers.
 //
-// controller.go follows the Secrets of receivers, record.go compares the facts of objects with the
+// controller.go watches the Secrets of receivers, record.go compares the facts of objects with the
 // recorded ones, and deliver.go sends to one receiver. Without receivers the loop only watches for
-// one.
+// them.
 package notify
 
 import (
@@ -33,12 +33,11 @@ import (
 )
 
 const (
-	// MaxReceivers bounds the receivers that are served: the first ones by name.
+	// MaxReceivers bounds the receivers: only the first ones by name are served.
 	MaxReceivers = 10
 	// retryFirst and retryMost bound the time between two attempts.
 	retryFirst, retryMost = time.Second, 5 * time.Minute
-	// settle is the wait of a receiver for more entries before the first attempt, so that
-	// simultaneous facts are sent together.
+	// settle is the delay before the first attempt, so that simultaneous facts are sent together.
 	settle = 2 * time.Second
 )
 
@@ -49,7 +48,7 @@ const (
 	eventDelivered = "NotificationDelivered"
 )
 
-// Informer takes handlers.
+// Informer accepts event handlers.
 type Informer interface {
 	AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 }
@@ -59,14 +58,14 @@ type Options struct {
 	// Secrets reads the Secrets of Namespace.
 	Secrets   kubernetes.Interface
 	Namespace string
-	// Revisions and Plans are the informers of Reader.
+	// Revisions and Plans are the informers behind Reader.
 	Revisions, Plans Informer
 	Reader           client.Reader
 	Outbox           *outbox.Outbox
-	// Source is the attribute of all events.
+	// Source is the source attribute of all events.
 	Source string
 	Dialer outbound.Dialer
-	// Events are written about the Secrets of receivers.
+	// Events records events about the Secrets of receivers.
 	Events record.EventRecorder
 	Clock  clock.WithTicker
 }
@@ -75,18 +74,18 @@ type Options struct {
 type Controller struct {
 	Options
 	secrets *objectwatch.Watch[*corev1.Secret]
-	// changed has an element when the receivers may be others.
+	// changed receives an element when the receivers may have changed.
 	changed chan struct{}
 	queue   workqueue.TypedRateLimitingInterface[key]
 	sent    *prometheus.CounterVec
 
 	mu sync.Mutex
-	// recording is true while there are receivers, and since is when it began.
+	// recording is true while receivers exist. since is the time when recording began.
 	recording bool
 	since     time.Time
-	// noted are the objects with facts that another loop looks at, by name.
+	// noted holds the objects whose facts another loop reports, by name.
 	noted map[string]noted
-	// receivers are those that run, by uid.
+	// receivers holds the running receivers, by uid.
 	receivers map[string]*receiver
 }
 
@@ -104,7 +103,8 @@ func New(o Options) *Controller {
 
 func (c *Controller) look() { signal(c.changed) }
 
-// overtaken begins again with what is stored: another process leads, or has led in between.
+// overtaken starts again from the stored state, because another process leads, or has led in
+// between.
 func (c *Controller) overtaken() {
 	c.setRecording(false, time.Time{})
 	c.look()
@@ -128,7 +128,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		var again <-chan time.Time
 		err := c.follow(ctx, &running)
 		if errors.Is(err, outbox.ErrOvertaken) {
-			c.setRecording(false, time.Time{}) // the next attempt begins again
+			c.setRecording(false, time.Time{}) // the next attempt starts again
 		}
 		if err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "The receivers of notifications are not followed; trying again")
@@ -143,15 +143,15 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 }
 
-// follow makes the receivers those of the Secrets:
+// follow matches the receivers to the Secrets:
 //
-//  1. Without any, nothing is recorded, and nothing is kept.
-//  2. With the first one, recording begins.
-//  3. Each has a cursor, and something that sends.
+//  1. Without Secrets, it stops recording and clears the outbox.
+//  2. With the first Secret, it starts recording.
+//  3. It makes sure that each receiver has a cursor and a sender.
 func (c *Controller) follow(ctx context.Context, running *sync.WaitGroup) error {
 	secrets, err := c.secrets.List()
 	if err != nil {
-		return nil //nolint:nilerr // it is not known yet, and the watch says when it is
+		return nil //nolint:nilerr // the Secrets are unknown; the watch will report them
 	}
 	slices.SortFunc(secrets, func(a, b *corev1.Secret) int { return cmp.Compare(a.Name, b.Name) })
 	if len(secrets) > MaxReceivers {
@@ -187,16 +187,16 @@ func (c *Controller) follow(ctx context.Context, running *sync.WaitGroup) error 
 	for _, secret := range secrets {
 		c.serve(ctx, running, secret)
 	}
-	c.wakeAll() // one may sleep since it was not known what is pending
+	c.wakeAll() // a receiver may have slept while the pending entries were unknown
 	return nil
 }
 
-// event writes an event about a Secret. The scheme of the recorder has our own types alone.
+// event records an event about a Secret. The recorder's scheme has only Penstock's own types.
 func (c *Controller) event(secret *corev1.Secret, kind, reason, message string) {
 	c.Events.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID}, kind, reason, message)
 }
 
-// serve makes sure that a receiver runs with what its Secret says now.
+// serve makes sure that a receiver runs with the present Secret.
 func (c *Controller) serve(ctx context.Context, running *sync.WaitGroup, secret *corev1.Secret) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,7 +212,7 @@ func (c *Controller) serve(ctx context.Context, running *sync.WaitGroup, secret 
 	r.set(secret)
 }
 
-// stop ends the receivers that are not named.
+// stop ends all receivers except the named ones.
 func (c *Controller) stop(except []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,7 +224,7 @@ func (c *Controller) stop(except []string) {
 	}
 }
 
-// wakeAll has all receivers look at the outbox.
+// wakeAll makes all receivers check the outbox.
 func (c *Controller) wakeAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -245,15 +245,15 @@ func (c *Controller) setRecording(is bool, since time.Time) {
 	c.recording, c.since = is, since
 }
 
-// Pending is the number of entries that a receiver has not taken, and the time since which attempts
-// fail: zero after a success.
+// Pending is the number of entries that a receiver has not accepted, and the time since when
+// attempts fail; zero after a success.
 type Pending struct {
 	Receiver     string
 	Entries      int
 	FailingSince time.Time
 }
 
-// Pending returns what receivers have not taken.
+// Pending returns the pending entries of all receivers.
 func (c *Controller) Pending() []Pending {
 	c.mu.Lock()
 	defer c.mu.Unlock()

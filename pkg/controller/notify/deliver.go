@@ -19,16 +19,17 @@ import (
 // longestNote bounds the message of an event, in bytes.
 const longestNote = 512
 
-// receiver sends to one receiver, one request after the other.
+// receiver sends to one receiver, one request at a time.
 type receiver struct {
 	*Controller
 	uid  string
 	stop context.CancelFunc
-	// wake has an element when there may be something to send, and renewed when the Secret changed.
+	// wake receives an element when there may be something to send, renewed when the Secret
+	// changed.
 	wake, renewed chan struct{}
 
 	mu sync.Mutex
-	// secret is the last one, and to what it says; invalid is why it says nothing.
+	// secret is the last Secret, and to is the receiver in it. invalid is the error if it has none.
 	secret  *corev1.Secret
 	to      notify.Receiver
 	invalid error
@@ -51,8 +52,7 @@ func (r *receiver) set(secret *corev1.Secret) {
 	signal(r.renewed)
 }
 
-// signal adds an element to a channel that has none. One that has not been taken yet stands for
-// this one too.
+// signal adds an element to a channel, unless one is pending.
 func signal(to chan<- struct{}) {
 	select {
 	case to <- struct{}{}:
@@ -60,8 +60,8 @@ func signal(to chan<- struct{}) {
 	}
 }
 
-// run sends until ctx ends. An attempt that fails is repeated, at longer and longer intervals; a
-// changed Secret is tried at once.
+// run sends until ctx ends. It repeats failed attempts with growing delays. A changed Secret is
+// tried at once.
 func (r *receiver) run(ctx context.Context) {
 	backoff := retryFirst
 	for {
@@ -100,12 +100,12 @@ func (r *receiver) pause(ctx context.Context, d time.Duration, until <-chan stru
 	}
 }
 
-// deliver sends one request, and moves the cursor when the receiver has taken it:
+// deliver sends one request, and moves the cursor after the receiver has accepted it:
 //
-//  1. The first one shows that the way works.
-//  2. Few entries are sent one by one, many as one summary.
+//  1. The first request tests the connection.
+//  2. It sends few entries one by one, and many entries as one summary.
 //
-// It returns whether there may be more to send.
+// It reports whether there may be more to send.
 func (r *receiver) deliver(ctx context.Context) (bool, error) {
 	cursor, entries, known := r.Outbox.Pending(r.uid)
 	if !known || cursor.Greeted && len(entries) == 0 {
@@ -124,7 +124,7 @@ func (r *receiver) deliver(ctx context.Context) (bool, error) {
 	}
 	err = to.Send(ctx, r.Dialer, body, r.Clock.Now())
 	if ctx.Err() != nil {
-		return false, nil // whether it was taken is not known: it is sent again
+		return false, nil // it is unknown whether the receiver accepted it: it is sent again
 	}
 	r.count(to.Name, err)
 	r.report(ctx, secret, err)
@@ -134,7 +134,7 @@ func (r *receiver) deliver(ctx context.Context) (bool, error) {
 	return true, r.Outbox.Move(ctx, r.uid, moved)
 }
 
-// following returns the next body for a receiver, and its cursor when it has taken that.
+// following returns the next body for a receiver, and the cursor after its acceptance.
 func (r *receiver) following(ctx context.Context, name string, cursor outbox.Cursor, entries []outbox.Entry) ([]byte, outbox.Cursor, error) {
 	moved := outbox.Cursor{Next: cursor.Next, Greeted: true}
 	if !cursor.Greeted {
@@ -146,7 +146,7 @@ func (r *receiver) following(ctx context.Context, name string, cursor outbox.Cur
 		moved.Next = entries[0].Number + 1
 		return entries[0].Body, moved, nil
 	}
-	// A summary that is sent again has the same content, as long as the log has it.
+	// A repeated summary has the same content while the log still has the entries.
 	if last := entries[len(entries)-1].Number; cursor.Until == 0 || cursor.Until <= entries[0].Number {
 		cursor.Until = last + 1
 		if err := r.Outbox.Move(ctx, r.uid, cursor); err != nil {
@@ -164,7 +164,8 @@ func (r *receiver) following(ctx context.Context, name string, cursor outbox.Cur
 	return body, moved, err
 }
 
-// report records on the Secret when deliveries to a receiver begin to fail, and when they work again.
+// report records on the Secret when deliveries to a receiver begin to fail, and when they work
+// again.
 func (r *receiver) report(ctx context.Context, secret *corev1.Secret, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// measured are the metrics of one term.
+// measured exposes the metrics of one term.
 type measured struct{ *Controller }
 
 // Register registers the metrics for a term.

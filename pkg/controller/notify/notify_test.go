@@ -69,18 +69,18 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// nothing has no objects, and no events of any.
+// nothing has no objects and no events.
 type nothing struct{}
 
 func (nothing) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	return nil, nil //nolint:nilnil // nobody uses it
+	return nil, nil //nolint:nilnil // the test does not use it
 }
 func (nothing) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return nil
 }
 func (nothing) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// far is a receiver.
+// far is a fake receiver.
 type far struct {
 	mu     sync.Mutex
 	status int
@@ -115,7 +115,7 @@ func (f *far) answer(status int) {
 	f.status = status
 }
 
-// await returns the body of the first request that has a text.
+// await returns the body of the first request that contains a text.
 func (f *far) await(t *testing.T, says string) string {
 	t.Helper()
 	for {
@@ -135,7 +135,7 @@ func (f *far) await(t *testing.T, says string) string {
 	}
 }
 
-// run runs the loop until the test or stop ends it.
+// run runs the loop until the end of the test or a call of stop.
 func run(t *testing.T, kv clientv3.KV, secrets *fake.Clientset) (c *Controller, stop func()) {
 	t.Helper()
 	c = New(Options{
@@ -161,8 +161,8 @@ func (c *Controller) halt(name string) {
 	c.Note(subject, []notify.Fact{fact(notify.Failed, "Denied", time.Now().Unix()+60)})
 }
 
-// TestManyWhileDown: events that a receiver misses while it is down come as one event, which is the
-// same one in the next process.
+// TestManyWhileDown: events that a receiver misses during an outage arrive as one event, which has
+// the same content in the next process.
 func TestManyWhileDown(t *testing.T) {
 	kv, to := storetest.NewMemory(), newFar(t)
 	secrets := fake.NewClientset(to.secret)
@@ -196,7 +196,7 @@ func TestNothingAtRest(t *testing.T) {
 	kv, to := storetest.NewMemory(), newFar(t)
 	secrets := fake.NewClientset()
 	c, _ := run(t, kv, secrets)
-	c.halt("early") // it lasts, but nobody listens yet
+	c.halt("early") // it lasts, but there is no receiver yet
 	records := func() int {
 		found, err := kv.Get(t.Context(), "/p/", clientv3.WithPrefix())
 		if err != nil {
@@ -223,8 +223,8 @@ func TestNothingAtRest(t *testing.T) {
 	}
 }
 
-// TestOvertaken: a loop whose store another process took over begins again with what is stored, and
-// loses nothing.
+// TestOvertaken: a loop whose store another process took over starts again from the stored state,
+// and loses nothing.
 func TestOvertaken(t *testing.T) {
 	kv, to := storetest.NewMemory(), newFar(t)
 	c, _ := run(t, kv, fake.NewClientset(to.secret))

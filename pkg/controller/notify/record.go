@@ -22,28 +22,28 @@ import (
 )
 
 const (
-	// repeatAfter is the time in which a fact that ended and came back is not recorded again.
+	// repeatAfter is the time in which a fact that ended and returned is not recorded again.
 	repeatAfter = time.Hour
-	// forgetAfter is the age at which a starting process forgets the marks of a ClusterExtension.
+	// forgetAfter is the age after which a starting process drops the marks of a ClusterExtension.
 	forgetAfter = 30 * 24 * time.Hour
 )
 
-// Kinds of objects that have facts.
+// Kinds of objects with facts.
 const (
 	kindRevision  = "revision"
 	kindPlan      = "plan"
 	kindExtension = "extension"
-	// kindGone is an object that was deleted: its name is that of its marks.
+	// kindGone is the kind of a deleted object: its name is the name of its marks.
 	kindGone = "gone"
 )
 
-// ofExtension begins the names of the marks of ClusterExtensions; others are by uid.
+// ofExtension is the prefix of the names of ClusterExtensions' marks. Other marks are named by uid.
 const ofExtension = "extension/"
 
-// key names an object.
+// key identifies an object.
 type key struct{ kind, name string }
 
-// watch queues each revision and plan that is created, changed or deleted.
+// watch enqueues each revision and plan that is created, changed or deleted.
 func (c *Controller) watch() error {
 	for kind, informer := range map[string]Informer{kindRevision: c.Revisions, kindPlan: c.Plans} {
 		if _, err := informer.AddEventHandler(c.handler(kind)); err != nil {
@@ -69,7 +69,7 @@ func (c *Controller) handler(kind string) cache.ResourceEventHandler {
 	}}
 }
 
-// sweep queues all objects when recording begins, and forgets deleted ones.
+// sweep enqueues all objects when recording begins, and drops the marks of deleted ones.
 func (c *Controller) sweep(ctx context.Context) error {
 	var revisions olmv1alpha1.ClusterExtensionRevisionList
 	var plans hcov1alpha1.ConfigurationPlanList
@@ -93,7 +93,7 @@ func (c *Controller) sweep(ctx context.Context) error {
 	}
 	c.mu.Unlock()
 	for object, latest := range c.Outbox.Marked() {
-		// Nobody says which ClusterExtensions were deleted while no process ran.
+		// No event reports the ClusterExtensions that were deleted while no process ran.
 		if !there[object] && (!strings.HasPrefix(object, ofExtension) || c.Clock.Now().Sub(latest) > forgetAfter) {
 			c.queue.Add(key{kindGone, object})
 		}
@@ -125,7 +125,7 @@ type noted struct {
 	facts   []notify.Fact
 }
 
-// next reconciles the next object of the queue.
+// next records the facts of the next object of the queue.
 func (c *Controller) next(ctx context.Context) bool {
 	at, shutdown := c.queue.Get()
 	if shutdown {
@@ -146,7 +146,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// record records the facts of an object that were not recorded yet.
+// record records the facts of an object that are not recorded yet.
 func (c *Controller) record(ctx context.Context, at key) error {
 	c.mu.Lock()
 	recording, since := c.recording, c.since
@@ -187,10 +187,10 @@ func (c *Controller) record(ctx context.Context, at key) error {
 	return nil
 }
 
-// compare returns the facts to send, the marks that record them, and the time until the
-// next comparison; 0 when there is nothing to wait for. A fact that returns within
-// repeatAfter of its last notification is sent after that time, if it still holds. A fact
-// that began and ended before since, or within its second, is not sent.
+// compare returns the facts to send, the marks that record them, and the delay before the next
+// comparison; 0 for none. A fact that returns within repeatAfter of its last notification is sent
+// after that time, if it still holds. A fact that began and ended before since, or within its
+// second, is not sent.
 func compare(marks []outbox.Mark, facts []notify.Fact, since, now time.Time) (_ []outbox.Mark, fresh []notify.Fact, rest time.Duration) {
 	for _, fact := range facts {
 		if !fact.Type.Lasts() && !fact.At.After(since) {
@@ -204,7 +204,7 @@ func compare(marks []outbox.Mark, facts []notify.Fact, since, now time.Time) (_ 
 		case marks[i].Since == mark.Since:
 			continue
 		default:
-			// A clock that was ahead holds nothing back.
+			// A mark from the future, written by a fast clock, delays nothing.
 			if age := now.Sub(time.Unix(marks[i].At, 0)); age >= 0 && age < repeatAfter {
 				if rest == 0 || repeatAfter-age < rest {
 					rest = repeatAfter - age
@@ -218,7 +218,7 @@ func compare(marks []outbox.Mark, facts []notify.Fact, since, now time.Time) (_ 
 	return marks, fresh, rest
 }
 
-// facts returns the facts of an object, none for a deleted one.
+// facts returns the facts of an object; none for a deleted one.
 func (c *Controller) facts(ctx context.Context, at key) (notify.Subject, []notify.Fact, error) {
 	var err error
 	var subject notify.Subject

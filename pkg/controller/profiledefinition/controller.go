@@ -1,4 +1,4 @@
-// Package profiledefinition is the loop that gives the ServiceAccount of each profile definition
+// Package profiledefinition is the loop that grants the ServiceAccount of each profile definition
 // its declared rights, and revokes them when the definition is deleted.
 package profiledefinition
 
@@ -36,18 +36,18 @@ import (
 
 // Identities manages the identities of profiles.
 type Identities interface {
-	// Grant makes the identity of a profile have some rights and no others.
+	// Grant gives the identity of a profile exactly these rights.
 	Grant(ctx context.Context, name string, rules []rbacv1.PolicyRule) error
-	// Withdraw removes the identity of a profile, and Granted are those that there are.
+	// Withdraw deletes the identity of a profile. Granted lists the existing identities.
 	Withdraw(ctx context.Context, name string) error
 	Granted(ctx context.Context) ([]string, error)
-	// Account is the ServiceAccount of a profile, as namespace/name.
+	// Account returns the ServiceAccount of a profile, as namespace/name.
 	Account(name string) string
 }
 
 // Options of the controller. All are required.
 type Options struct {
-	// Client for our own API; it reads from a cache.
+	// Client accesses Penstock's own API, and reads from a cache.
 	Client     client.Client
 	Identities Identities
 	// Gone is called with the name of a profile whose definition was deleted.
@@ -60,9 +60,9 @@ const (
 	reasonNotGranted = "NotGranted"
 )
 
-// sweepRetry is the first wait after the identities could not be listed, and sweepRetryMost the
-// longest one. With another cluster as target, the host need not have the engine's identity, which
-// the request uses.
+// sweepRetry is the first delay after the identities could not be listed, and sweepRetryMost the
+// longest. If the default target is another cluster, the host may not have the engine's identity,
+// which the request uses.
 const (
 	sweepRetry     = 10 * time.Second
 	sweepRetryMost = time.Hour
@@ -86,7 +86,8 @@ func Add(mgr manager.Manager, options Options) error {
 
 type reconciler struct{ Options }
 
-// definitionOf a plan: what a plan declares that is in effect, its identity keeps.
+// definitionOf returns the definition of a plan: the identity keeps the rights that an active plan
+// declares.
 func definitionOf(_ context.Context, object client.Object) []reconcile.Request {
 	plan, isPlan := object.(*v1alpha1.ConfigurationPlan)
 	if !isPlan || !v1alpha1.IsOwn(plan.Spec.Profile) {
@@ -95,11 +96,11 @@ func definitionOf(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: string(plan.Spec.Profile)}}}
 }
 
-// Reconcile gives a definition its rights:
+// Reconcile grants a definition its rights:
 //
-//  1. what it declares, and what plans declare that were computed from it before it was
-//     edited and are active: nothing of those changes by the edit,
-//  2. status says so.
+//  1. It grants the rights that the definition declares, and those that active plans from earlier
+//     versions declare. An edit does not change such plans.
+//  2. It writes the result to status.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	definition := &v1alpha1.ConfigurationProfileDefinition{}
 	err := r.Client.Get(ctx, request.NamespacedName, definition)
@@ -129,7 +130,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, granting
 }
 
-// declared returns the purpose of a definition's identity.
+// declared returns the access that the definition and its active plans declare.
 func (r *reconciler) declared(ctx context.Context, definition *v1alpha1.ConfigurationProfileDefinition) ([]v1alpha1.DeclaredAccess, error) {
 	declared := cel.Declared(&definition.Spec)
 	var plans v1alpha1.ConfigurationPlanList
@@ -159,12 +160,12 @@ func (r *reconciler) report(ctx context.Context, definition *v1alpha1.Configurat
 	return nil
 }
 
-// sweep queues every definition that has an identity, at the start of a term. A definition deleted
-// while no replica led causes no event.
+// sweep enqueues every definition with an identity, at the start of a term. A definition that was
+// deleted while no replica led causes no event.
 func (r *reconciler) sweep(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	go func() {
 		delay := wait.Backoff{Duration: sweepRetry, Factor: 2, Cap: sweepRetryMost, Steps: math.MaxInt32}.DelayFunc()
-		// The error is the context's: the term is over.
+		// The only error is the end of ctx: the term has ended.
 		_ = delay.Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 			names, err := r.Identities.Granted(ctx)
 			if err != nil {

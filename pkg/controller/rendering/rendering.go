@@ -1,6 +1,6 @@
 // Package rendering pulls images and renders charts outside of the passes of controllers. A pass
 // never waits for either: a user's chart that loops until its deadline must not delay the
-// extensions of others. Users have fair shares of the workers (package fairshare).
+// extensions of other users. Users have fair shares of the workers (package fairshare).
 package rendering
 
 import (
@@ -12,31 +12,30 @@ import (
 )
 
 const (
-	// pulls is the number of images that are pulled at the same time. A pull mostly waits for a
-	// registry.
+	// pulls is the number of parallel pulls. A pull mostly waits for a registry.
 	pulls = 16
-	// leastRenders is the number of charts that are rendered at the same time on a machine with one
-	// processor.
+	// leastRenders is the number of parallel renderings on a machine with one processor.
 	leastRenders = 2
 )
 
-// Pool limits concurrent pulls and renderings. A user with running work gets no more than leaves room
-// for others. A user without any gets a place at once.
+// Pool limits concurrent pulls and renderings. Users with running work always leave slots free for
+// other users. A user without running work gets a slot at once.
 type Pool struct{ pulls, renders *fairshare.Pool }
 
-// NewPool returns a pool. A chart that is rendered takes a processor, so that one user's charts
-// leave half of them to others.
+// NewPool returns a pool. A rendering occupies a processor. One user's charts leave half of the
+// processors to other users.
 func NewPool() *Pool {
 	return &Pool{pulls: fairshare.NewPool(pulls), renders: fairshare.NewPool(int64(max(leastRenders, runtime.GOMAXPROCS(0))))}
 }
 
-// Pull runs a function when a user may pull. The error is the context's: it was not run.
+// Pull waits for the user's turn, and runs a function. If ctx ends first, it returns that error
+// without running the function.
 func (p *Pool) Pull(ctx context.Context, user string, pull func()) error {
 	return run(ctx, p.pulls, user, pull)
 }
 
-// Render waits for the user's turn and runs a function. It returns the error of the context
-// when the function did not run.
+// Render waits for the user's turn, and runs a function. If ctx ends first, it returns that error
+// without running the function.
 func (p *Pool) Render(ctx context.Context, user string, render func()) error {
 	return run(ctx, p.renders, user, render)
 }
@@ -50,7 +49,7 @@ func run(ctx context.Context, places *fairshare.Pool, user string, do func()) er
 	return nil
 }
 
-// Jobs have the results for the objects of one controller, one job for each object at a time.
+// Jobs holds the results for the objects of one controller. An object has one job at a time.
 type Jobs[T any] struct {
 	mu      sync.Mutex
 	jobs    map[string]*job[T]
@@ -64,12 +63,12 @@ type job[T any] struct {
 	result T
 }
 
-// NewJobs returns no jobs.
+// NewJobs returns Jobs without any job.
 func NewJobs[T any]() *Jobs[T] { return &Jobs[T]{jobs: map[string]*job[T]{}} }
 
-// Do returns the result of a job, once. Before there is one, Do begins the job and returns false,
-// and calls done when there is. Digest is of all that the result depends on: a job with another
-// digest is given up. The context is that of the controller.
+// Do returns the result of a job, once. Without a result, Do starts the job, returns false, and
+// calls done later. digest covers all inputs of the result: a job with another digest is given up.
+// ctx is the context of the controller.
 func (j *Jobs[T]) Do(ctx context.Context, name, digest string, do func(context.Context) T, done func()) (result T, ready bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -102,7 +101,7 @@ func (j *Jobs[T]) Do(ctx context.Context, name, digest string, do func(context.C
 	return result, false
 }
 
-// Forget gives up the job of an object, whether it has ended or not.
+// Forget drops the job of an object, also a running one.
 func (j *Jobs[T]) Forget(name string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -112,5 +111,5 @@ func (j *Jobs[T]) Forget(name string) {
 	}
 }
 
-// Wait waits until all jobs have ended, when the context of the controller has.
+// Wait waits until all jobs have ended, after the context of the controller has ended.
 func (j *Jobs[T]) Wait() { j.running.Wait() }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestFair: however many charts of one user loop, another user's chart is rendered without waiting
-// for any of them, and half of the places stay free.
+// TestFair: while any number of one user's charts loop, another user's chart is rendered without
+// waiting, and half of the slots stay free.
 func TestFair(t *testing.T) {
 	for _, loops := range []int{1, 24, 200} {
 		t.Run(fmt.Sprint(loops), func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestFair(t *testing.T) {
 			if _, is := innocent(); is {
 				t.Fatal("it is ready before it was begun")
 			}
-			<-ready // it waits for nothing that ends by itself: all others loop
+			<-ready // all other charts loop, so it cannot wait for their end
 			if err, is := innocent(); err != nil || !is {
 				t.Errorf("ready is %t: %v", is, err)
 			}
@@ -48,8 +48,8 @@ func TestFair(t *testing.T) {
 	}
 }
 
-// TestJobs: a job is one for each object and digest, its result is returned once, and what nobody
-// wants any more ends.
+// TestJobs: there is one job for each object and digest, its result is returned once, and an
+// obsolete job ends.
 func TestJobs(t *testing.T) {
 	jobs := NewJobs[string]()
 	var told sync.WaitGroup
@@ -62,7 +62,7 @@ func TestJobs(t *testing.T) {
 	if result, ready := jobs.Do(t.Context(), "a", "1", said("again"), nil); result != "one" || !ready {
 		t.Errorf("got %q, %t", result, ready)
 	}
-	// The result was taken: the next one is made anew.
+	// The result was consumed, so the next job computes it again.
 	ended := make(chan struct{}, 2)
 	waits := func(ctx context.Context) string {
 		<-ctx.Done()

@@ -50,17 +50,17 @@ type reconciler struct {
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	revisions, err := bychain.List(ctx, r.client, request.Name)
 	if errors.As(err, new(*bychain.UnreadableError)) {
-		return ctrl.Result{}, nil // its chain is left as it is
+		return ctrl.Result{}, nil // its chain stays unchanged
 	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing the revisions of extension %s: %w", request.Name, err)
 	}
 	for _, revision := range surplus(revisions) {
-		// The version keeps a revision that changed since it was looked at.
+		// The resourceVersion protects a revision that changed since it was read.
 		precondition := client.Preconditions{UID: &revision.UID, ResourceVersion: &revision.ResourceVersion}
 		err := r.client.Delete(ctx, &revision, precondition, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			continue // somebody has deleted or changed it: that brings the next look
+			continue // it was deleted or changed, and that event causes the next pass
 		}
 		if err != nil {
 			return ctrl.Result{}, fmt.Errorf("deleting archived revision %s: %w", revision.Name, err)
@@ -70,10 +70,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, nil
 }
 
-// surplus returns the archived revisions beyond those with the Keep highest
-// numbers. Revisions that are being deleted do not count, nor do those that
-// still have objects in the cluster: their deletion would delete these
-// objects, perhaps before a person has answered whether they may go.
+// surplus returns the archived revisions beyond those with the Keep highest numbers. It excludes
+// revisions that are being deleted. It also excludes revisions that still have objects in the
+// cluster: their deletion would delete these objects, perhaps before a user has acknowledged that.
 func surplus(revisions []olmv1alpha1.ClusterExtensionRevision) []olmv1alpha1.ClusterExtensionRevision {
 	archived := slices.DeleteFunc(slices.Clone(revisions), func(r olmv1alpha1.ClusterExtensionRevision) bool {
 		return r.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived || !r.DeletionTimestamp.IsZero() ||

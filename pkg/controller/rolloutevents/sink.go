@@ -1,7 +1,7 @@
 // Package rolloutevents writes the events of revisions. A rollout that completes within two
-// seconds, and an archival, give a single event, so the sink holds the first event back. When the
-// rollout takes longer, or another event of the revision comes, the sink writes the first event
-// before that, with its original time.
+// seconds, and an archival, give a single event, so the sink holds the first event back. If the
+// rollout takes longer, or another event of the revision arrives, the sink first writes the held
+// event, with its original time.
 package rolloutevents
 
 import (
@@ -17,29 +17,30 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Reasons of the events that may become one.
+// Reasons of the events that can be merged.
 const (
-	// Begun is the beginning of a rollout, and Succeeded its end. PhaseAvailable comes between
+	// Begun is the beginning of a rollout, and Succeeded its end. PhaseAvailable happens between
 	// them.
 	Begun          = "RolloutBegun"
 	PhaseAvailable = "PhaseAvailable"
 	Succeeded      = "Succeeded"
-	// Archived says first why a revision is archived, and then that it has given up all it had.
+	// Archived is first the reason of the archival, and then the report that the revision has no
+	// objects left.
 	Archived = "Archived"
 )
 
 const (
 	// heldFor is the delay of an event about the beginning of a rollout. Events have times in whole
 	// seconds. A rollout that ends within two seconds needs no event about its beginning: the event
-	// about its end says more.
+	// about its end has more information.
 	heldFor = 2 * time.Second
-	// maxHeld bounds the revisions of which something is held: beyond that, it is written at
-	// once. It is the length of client-go's queue of events.
+	// maxHeld bounds the revisions with held events. Further events are written at once.
+	// client-go's queue of events has the same length.
 	maxHeld = 1000
-	// writtenWithin bounds a write, and endedWithin all writes when the process ends or loses
-	// its lease. Controllers have 5 s for that.
+	// writtenWithin bounds a write, and endedWithin all writes when the process ends or loses its
+	// lease. Controllers have 5 s for that.
 	writtenWithin, endedWithin = 30 * time.Second, 3 * time.Second
-	// againAfter is the wait before a write without an answer is repeated, and maxTries bounds the
+	// againAfter is the delay before a write without an answer is repeated, and maxTries bounds the
 	// attempts, as in client-go.
 	againAfter, maxTries = 10 * time.Second, 12
 )
@@ -54,30 +55,29 @@ type Events interface {
 // Sink writes events for a recorder.
 type Sink struct {
 	events Events
-	// turn is for one writer after the other, so that events come in their order. It guards what
-	// follows.
+	// turn serialises the writers, so that events keep their order. It guards the following fields.
 	turn *semaphore.Weighted
 	// held has the events held back for each revision.
 	held map[types.UID]*beginning
-	// ended is true when nothing is held back any more.
+	// ended is true when no event is held back any more.
 	ended bool
 }
 
 var _ record.EventSink = &Sink{}
 
-// beginning has the events held back for one revision: the event that began it, and those since.
+// beginning has the held events of one revision: the first event, and later ones.
 type beginning struct {
 	events []*corev1.Event
 	timer  *time.Timer
 	tries  int
 }
 
-// New returns a Sink. Run has to run as long as it is used.
+// New returns a Sink. Run must run while it is used.
 func New(events Events) *Sink {
 	return &Sink{events: events, turn: semaphore.NewWeighted(1), held: map[types.UID]*beginning{}}
 }
 
-// Run waits until the context ends, and then writes the held events. Later events are not held.
+// Run waits until ctx ends, and then writes the held events. Later events are not held.
 func (s *Sink) Run(ctx context.Context) error {
 	<-ctx.Done()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endedWithin)
@@ -97,7 +97,7 @@ func (s *Sink) Run(ctx context.Context) error {
 	return nil
 }
 
-// Create implements record.EventSink. An event that is held is answered as it was given.
+// Create implements record.EventSink. For a held event it returns the event unchanged.
 func (s *Sink) Create(event *corev1.Event) (written *corev1.Event, err error) {
 	err = s.inTurn(func(ctx context.Context) error {
 		revision := event.InvolvedObject.UID
@@ -138,7 +138,7 @@ func (s *Sink) Update(event *corev1.Event) (written *corev1.Event, err error) {
 	return written, err
 }
 
-// Patch implements record.EventSink. The recorder creates an event anew that was not written.
+// Patch implements record.EventSink. If the event was not written, the recorder creates it again.
 func (s *Sink) Patch(event *corev1.Event, data []byte) (written *corev1.Event, err error) {
 	err = s.inTurn(func(ctx context.Context) error {
 		if err := s.release(ctx, event.InvolvedObject.UID); err != nil {
@@ -150,8 +150,8 @@ func (s *Sink) Patch(event *corev1.Event, data []byte) (written *corev1.Event, e
 	return written, err
 }
 
-// inTurn does something while nobody else does. Errors are passed on as they are: the recorder
-// tells by their types whether it tries again.
+// inTurn runs do while no other writer runs. It returns errors unchanged, because the recorder
+// decides by their types whether to retry.
 func (s *Sink) inTurn(do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writtenWithin)
 	defer cancel()
@@ -174,7 +174,7 @@ func (s *Sink) hold(event *corev1.Event) bool {
 	return true
 }
 
-// late writes what was held long enough.
+// late writes the held events of a revision after heldFor.
 func (s *Sink) late(revision types.UID, waits *beginning) {
 	err := s.inTurn(func(ctx context.Context) error {
 		if s.held[revision] != waits {
@@ -197,7 +197,7 @@ func (s *Sink) late(revision types.UID, waits *beginning) {
 	}
 }
 
-// release writes what is held of a revision, in its order, and fails when there is no answer.
+// release writes the held events of a revision in order. It fails if the server does not answer.
 func (s *Sink) release(ctx context.Context, revision types.UID) error {
 	waits := s.held[revision]
 	if waits == nil {
@@ -216,25 +216,25 @@ func (s *Sink) release(ctx context.Context, revision types.UID) error {
 	return nil
 }
 
-// drop forgets what is held of a revision.
+// drop drops the held events of a revision.
 func (s *Sink) drop(revision types.UID) {
 	s.held[revision].timer.Stop()
 	delete(s.held, revision)
 }
 
-// endsWith is true for the event that tells all that is held.
+// endsWith reports whether an event replaces all held events.
 func (b *beginning) endsWith(event *corev1.Event) bool {
 	end := map[string]string{Begun: Succeeded, Archived: Archived}[b.events[0].Reason]
 	return event.Reason == end
 }
 
-// goesOnWith is true for an event that the end will tell too.
+// goesOnWith reports whether an event is covered by the later end, and so is held, too.
 func (b *beginning) goesOnWith(event *corev1.Event) bool {
 	return b.events[0].Reason == Begun && event.Reason == PhaseAvailable
 }
 
-// one is the event that tells all. That a rollout began, its end says itself; why a revision is
-// archived, only the first one does.
+// one returns the event that replaces the held ones. The end of a rollout implies its beginning.
+// For an archival, only the first event has the reason, so the messages are joined.
 func (b *beginning) one(end *corev1.Event) *corev1.Event {
 	if end.Reason != Archived {
 		return end

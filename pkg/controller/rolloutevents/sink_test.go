@@ -19,14 +19,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// cluster keeps what is written, with when each event says that it happened.
+// cluster keeps the written events, with their own times.
 type cluster struct {
 	began time.Time
 
 	mu    sync.Mutex
 	lines []string
 
-	// fails is asked before each create.
+	// fails returns the error of each create.
 	fails func(event *corev1.Event) error
 }
 
@@ -43,7 +43,7 @@ func (c *cluster) CreateWithEventNamespaceWithContext(ctx context.Context, event
 	return event, nil
 }
 
-// written are the events so far.
+// written returns the events so far.
 func (c *cluster) written() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,8 @@ func (c *cluster) PatchWithEventNamespaceWithContext(_ context.Context, event *c
 	return event, nil
 }
 
-// happened is an event of a revision now, whose message is its reason unless one is given.
+// happened returns an event of a revision now. Its message is its reason, unless a message is
+// given.
 func happened(revision, reason string, message ...string) *corev1.Event {
 	message = append(message, reason)
 	return &corev1.Event{
@@ -76,8 +77,7 @@ func happened(revision, reason string, message ...string) *corev1.Event {
 	}
 }
 
-// TestSink: a rollout that is soon over is one event, and nothing else is left out or told in
-// another order.
+// TestSink: a short rollout is one event. All other events are written, in order.
 func TestSink(t *testing.T) {
 	type step struct {
 		after  time.Duration
@@ -174,8 +174,8 @@ func TestSink(t *testing.T) {
 	}
 }
 
-// TestNoAnswerToTheEnd: while the server does not answer, the recorder keeps the end, and no
-// beginning is left out for it.
+// TestNoAnswerToTheEnd: while the server does not answer, the recorder keeps the end, and the sink
+// keeps the beginning.
 func TestNoAnswerToTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var up atomic.Bool
@@ -205,8 +205,8 @@ func TestNoAnswerToTheEnd(t *testing.T) {
 	})
 }
 
-// TestShutdown: events that are held when the term ends are written, and nothing is held after
-// that.
+// TestShutdown: events that are held at the end of the term are written, and later events are not
+// held.
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &cluster{began: time.Now()}
@@ -240,7 +240,7 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// TestShutdownWithoutAnswer: a server that hangs does not hold up the end of the process.
+// TestShutdownWithoutAnswer: a hanging server does not delay the end of the process.
 func TestShutdownWithoutAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := hanging{asked: make(chan struct{}, 1)}
@@ -264,7 +264,7 @@ func TestShutdownWithoutAnswer(t *testing.T) {
 	})
 }
 
-// hanging answers nothing before its caller gives up.
+// hanging does not answer before its caller gives up.
 type hanging struct {
 	Events
 	asked chan struct{}
@@ -279,7 +279,7 @@ func (h hanging) CreateWithEventNamespaceWithContext(ctx context.Context, _ *cor
 	return nil, ctx.Err()
 }
 
-// TestMany: beyond what is held at most, beginnings are written at once.
+// TestMany: beyond the bound, beginnings are written at once.
 func TestMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &cluster{began: time.Now()}

@@ -1,9 +1,9 @@
-// Package upkeep is the loop of the leader that collects packs without references, and checks the
-// whole store.
+// Package upkeep is the loop of the leader that deletes unreferenced packs, and checks the whole
+// store.
 //
-// It does nothing while nothing happens. A collection follows deletions, and follows the beginning
-// of a term, because a crash or a refused create may have left packs. Once a day the loop reads the
-// store from end to end, slowly, and also collects the packs without references that this finds.
+// Without events it does nothing. A collection follows deletions. One also follows the beginning of
+// a term, because a crash or a refused create may have left packs. Once a day the loop slowly reads
+// the whole store, and also deletes the unreferenced packs that this finds.
 package upkeep
 
 import (
@@ -23,30 +23,30 @@ import (
 )
 
 const (
-	// firstCollection and firstCheck are how long after the beginning of a term.
+	// firstCollection and firstCheck are the delays after the beginning of a term.
 	firstCollection = 10 * time.Second
 	firstCheck      = 10 * time.Minute
-	// firstRaised is the time without collections after the beginning of a term in which this
-	// process has raised the format of the store. In a rolling update, replicas of an earlier
-	// Penstock still run, and may be about to refer to any content.
+	// firstRaised is the delay of the first collection after this process has raised the format of
+	// the store. In a rolling update, replicas of an earlier Penstock still run, and may be about
+	// to refer to any content.
 	firstRaised = 10 * time.Minute
 	// checkInterval is the interval of checks of the whole store.
 	checkInterval = 24 * time.Hour
-	// quiet is for how long nothing must have been deleted before a collection, and
-	// patience for how long deletions may put it off. A client that has just read that a
-	// revision is there can read its manifests meanwhile.
+	// quiet is the time without deletions before a collection. patience bounds how long deletions
+	// may delay it. A client that has just read a revision can still read its manifests during that
+	// time.
 	quiet    = 10 * time.Second
 	patience = time.Minute
-	// further is the wait of a collection that has written as much as it may at once. In that time,
-	// an embedded etcd as large as its quota forgets overwritten and deleted values.
+	// further is the delay after a collection that has reached its limit of writes. In that time,
+	// an embedded etcd that has reached its quota compacts overwritten and deleted values.
 	further = 20 * time.Second
-	// retry is the wait after a failure.
+	// retry is the delay after a failure.
 	retry = 5 * time.Minute
 	// bytesPerSecond bounds the reads of a check.
 	bytesPerSecond = 2 << 20
 )
 
-// Collector deletes what nothing refers to, as a *gc.Collector does.
+// Collector deletes unreferenced packs. *gc.Collector implements it.
 type Collector interface {
 	Begin(ctx context.Context) error
 	Collect(ctx context.Context) (gc.Result, error)
@@ -58,11 +58,11 @@ type Metrics interface {
 	Checked(report fsck.Report, at time.Time)
 }
 
-// Options of the loop. All but Raised are required.
+// Options of the loop. All are required, except Raised.
 type Options struct {
 	// Collector returns a new collector.
 	Collector func() Collector
-	// Check checks the store, and calls pace with what it has read.
+	// Check checks the store, and calls pace with the number of bytes it has read.
 	Check   func(ctx context.Context, pace func(ctx context.Context, bytes int) error) (fsck.Report, error)
 	Metrics Metrics
 	Clock   clock.WithTicker
@@ -73,15 +73,15 @@ type Options struct {
 // Loop collects and checks for one term.
 type Loop struct {
 	Options
-	// deleted has an element when something was.
+	// deleted receives an element after a deletion.
 	deleted chan struct{}
 }
 
 // New returns a loop that does nothing before Run.
 func New(o Options) *Loop { return &Loop{Options: o, deleted: make(chan struct{}, 1)} }
 
-// Handler returns the handler for informers of objects that refer to packs. A deletion starts a
-// collection.
+// Handler returns the event handler for informers of objects that refer to packs. A deletion starts
+// a collection.
 func (l *Loop) Handler() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { l.Deleted() }}
 }
@@ -154,8 +154,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		}
 		switch putOff, err := l.collect(ctx, log, collector); {
 		case errors.Is(err, gc.ErrSuperseded):
-			// A person repairs the store, or another replica leads and this term is about
-			// to end.
+			// A user must repair the store, or another replica leads and this term will end soon.
 			collector, began, collectAt = l.Collector(), false, now.Add(retry)
 		case err != nil:
 			collectAt = now.Add(againAfter(err))
@@ -165,8 +164,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// againAfter returns the wait after a failed collection. A full etcd may accept deletions again in
-// a moment, and writes that wait for space wait for the collection.
+// againAfter returns the delay after a failed collection. A full etcd may accept deletions again
+// soon, and writes that wait for space depend on the collection.
 func againAfter(err error) time.Duration {
 	if store.IsFull(err) {
 		return further
@@ -181,7 +180,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// collect collects, and returns how many packs are put off.
+// collect runs a collection, and returns how many packs it put off.
 func (l *Loop) collect(ctx context.Context, log logr.Logger, collector Collector) (putOff int, err error) {
 	begin := l.Clock.Now()
 	result, err := collector.Collect(ctx)
@@ -198,7 +197,7 @@ func (l *Loop) collect(ctx context.Context, log logr.Logger, collector Collector
 	return result.PutOff, nil
 }
 
-// check checks the store, and tells whether something is left over in it.
+// check checks the store, and reports whether it has unreferenced records.
 func (l *Loop) check(ctx context.Context, log logr.Logger) (leftOver bool, err error) {
 	begin := l.Clock.Now()
 	report, err := l.Check(ctx, l.pace)
@@ -225,7 +224,7 @@ func (l *Loop) check(ctx context.Context, log logr.Logger) (leftOver bool, err e
 // maxLogged bounds the problems that a check logs; penstock fsck prints all of them.
 const maxLogged = 10
 
-// pace waits so that a check reads no faster than it may.
+// pace waits so that a check does not read faster than bytesPerSecond.
 func (l *Loop) pace(ctx context.Context, bytes int) error {
 	timer := l.Clock.NewTimer(time.Duration(bytes) * time.Second / bytesPerSecond)
 	defer timer.Stop()

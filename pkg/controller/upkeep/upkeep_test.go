@@ -16,14 +16,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/gc"
 )
 
-// diary notes what a loop does, and when.
+// diary records the actions of a loop with their times.
 type diary struct {
 	start   time.Time
 	entries []string
-	// fail fails the next of it once.
+	// fail makes the next action of a kind fail once.
 	fail map[string]error
-	// putOff is the number of packs that the next collection puts off; the one after it puts off
-	// ten less.
+	// putOff is the number of packs that the next collection puts off. Each further collection puts
+	// off ten less.
 	putOff int
 	// report is the result of checks.
 	report fsck.Report
@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 		reason string
 		fail   map[string]error
 		report fsck.Report
-		// deleted are the times of deletions.
+		// deleted lists the times of deletions.
 		deleted []time.Duration
 		raised  bool
 		putOff  int
@@ -145,7 +145,7 @@ func every(step, from, to time.Duration) []time.Duration {
 	return times
 }
 
-// TestPace: a check reads 2 MiB a second.
+// TestPace: a check reads 2 MiB per second.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loop, start := New(Options{Clock: clock.RealClock{}}), time.Now()
