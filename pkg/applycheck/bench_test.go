@@ -54,7 +54,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// shared returns manifests of real operators outside the repository; none if they are missing.
+// shared returns manifests of real operators outside the repository, if they exist.
 func shared(t testing.TB, pattern string) []manifest.Object {
 	files, err := filepath.Glob(filepath.Join("../../../shared/data", pattern))
 	if err != nil {

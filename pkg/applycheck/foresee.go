@@ -19,7 +19,7 @@ type Surroundings interface {
 	HasNamespace(ctx context.Context, name string) (bool, error)
 }
 
-// Note describes a certain effect on an object that its author may not expect.
+// Note describes an effect on an object that will happen and that its author may not expect.
 type Note struct {
 	// Object is the index of the object.
 	Object  int

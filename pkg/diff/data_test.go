@@ -240,7 +240,7 @@ func checkChange(t difftest.TB, types schema.Schema, old, new *manifest.Object, 
 	}
 }
 
-// checkFolded: a reader of only the one line about an object misses no change of another field.
+// checkFolded checks that the one-line form of an object hides no change of another field.
 func checkFolded(t difftest.TB, change Change) {
 	t.Helper()
 	for _, field := range change.Fields {

@@ -15,8 +15,8 @@ func object(t *testing.T, text string) manifest.Object {
 	return *difftest.Object(t, text)
 }
 
-// TestOnlyLabels: an object is folded if only version labels change and no selector of the revision
-// uses them.
+// TestOnlyLabels: an object is shown in one line if only version labels change and no selector of
+// the revision uses them.
 func TestOnlyLabels(t *testing.T) {
 	const (
 		version   = "app.kubernetes.io/version 1.18.4 → 1.20.3"

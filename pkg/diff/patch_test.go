@@ -41,7 +41,6 @@ func checkPatch(t difftest.TB, old, new *manifest.Object, types schema.Schema, c
 	}
 }
 
-// oldLines returns all lines of the old document, from a diff with unlimited context.
 func oldLines(d tree.Delta) []string {
 	whole := render.NewUnified(d, render.Limits{Bytes: 1 << 30, LineBytes: 1 << 30, ContextLines: 1 << 29}, func() bool { return false })
 	var lines []string

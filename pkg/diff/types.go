@@ -163,8 +163,8 @@ type Limits struct {
 	UnifiedBytes int
 	// TotalUnifiedBytes is the size of the unified diffs of all objects, by default 4 MiB.
 	TotalUnifiedBytes int
-	// LineBytes is the length of one line of a unified diff, by default 4 KiB. A longer line is cut
-	// around its difference.
+	// LineBytes is the length of one line of a unified diff, by default 4 KiB. A longer line is
+	// shortened to the part that differs.
 	LineBytes int
 	// Notes is the number of notes of one object, by default 50.
 	Notes int

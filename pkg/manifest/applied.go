@@ -175,8 +175,8 @@ func IsInjected(object map[string]any) bool {
 	return false
 }
 
-// dropEmptyVolumeName leaves volumeName to the controller that binds the claim, because a bound
-// claim cannot change it back.
+// dropEmptyVolumeName leaves volumeName to the controller that binds the claim, because the field
+// of a bound claim cannot be emptied again.
 func dropEmptyVolumeName(claim map[string]any) bool {
 	spec, _ := claim["spec"].(map[string]any)
 	if name, has := spec["volumeName"]; !has || name != "" && name != nil {
@@ -186,8 +186,8 @@ func dropEmptyVolumeName(claim map[string]any) bool {
 	return true
 }
 
-// dropAnnotations removes annotations that a controller counts with. A manifest that was exported
-// from a cluster has them.
+// dropAnnotations removes annotations with a controller's counters, which a manifest that was
+// exported from a cluster has.
 func dropAnnotations(keys []string) func(map[string]any) bool {
 	return func(object map[string]any) bool {
 		metadata, _ := object["metadata"].(map[string]any)

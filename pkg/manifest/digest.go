@@ -35,7 +35,7 @@ func (d Digest) Keyed() bool {
 	return strings.HasPrefix(string(d), keyedPrefix)
 }
 
-// Validate returns the error in the spelling of a digest, or nil.
+// Validate returns an error if the digest is malformed.
 func (d Digest) Validate() error {
 	digits, ok := strings.CutPrefix(string(d), plainPrefix)
 	if !ok {

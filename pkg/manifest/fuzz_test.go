@@ -45,7 +45,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// reversed returns a JSON object with its top-level keys in descending order.
 func reversed(t *testing.T, object []byte) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	if _, err := decoder.Token(); err != nil {

@@ -102,7 +102,7 @@ func (o *object) takesAlong() bool {
 		!o.Orphan[o.revision] && !o.leaves() && o.deleted.UID == ""
 }
 
-// unread returns the failure for an object that the server could not be asked about.
+// unread returns the failure for a failed read of an object or of its content.
 func (o *object) unread(format string, err error, args ...any) Failure {
 	failure := o.leave(ReasonUnreachable, false, fmt.Sprintf(format, append([]any{Explain(o.step.Ref, err)}, args...)...))
 	failure.Refused = isRefusal(err)

@@ -62,7 +62,6 @@ func (m *model) define(kind schema.GroupKind, now defined) {
 	}
 }
 
-// reach returns the reference in the version that a request about the object uses.
 func (m *model) reach(ref manifest.Ref) (manifest.Ref, error) {
 	definition, known := m.kinds[ref.GroupKind()]
 	switch {

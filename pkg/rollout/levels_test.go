@@ -262,7 +262,7 @@ func TestLevelOneNeverComesEarly(t *testing.T) {
 	})
 }
 
-// The next tests cover known bugs of such barriers in other engines.
+// The next tests cover known bugs in other engines that wait between levels.
 
 // TestTimeoutIsNotSuccess: a pass whose context ends does nothing, reaches no stage, and returns an
 // error. Once, a pass with only context errors counted as a success.

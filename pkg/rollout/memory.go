@@ -23,7 +23,7 @@ const (
 	overtakenAllowance = 3
 	// maxHidden bounds the objects of a chain that are watched by name.
 	maxHidden = 50
-	// settleFallback is the delay of the next look if an expected event is missing.
+	// settleFallback is the delay of the next check if an expected event is missing.
 	settleFallback = 30 * time.Second
 )
 
@@ -71,7 +71,6 @@ type memory struct {
 	allowance allowance
 }
 
-// overtaken counts the consecutive passes in which every write to an object was too late.
 type overtaken struct {
 	count int
 	until time.Time
@@ -111,7 +110,6 @@ type deletion struct {
 	until time.Time
 }
 
-// refusal holds the server's reason for refusing an object, and the time of the first refusal.
 type refusal struct {
 	reason string
 	since  time.Time
@@ -216,7 +214,6 @@ func (m *memory) lag(id manifest.ID, now time.Time, jitter func(time.Duration) t
 	return wait
 }
 
-// keep drops the findings about manifests and objects that are not wanted any more.
 func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bool) {
 	maps.DeleteFunc(m.failed, func(ref manifest.Ref, _ failedAttempt) bool { return !wanted(ref) })
 	maps.DeleteFunc(m.passed, func(ref manifest.Ref, _ check) bool { return !wanted(ref) })

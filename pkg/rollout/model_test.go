@@ -31,7 +31,6 @@ var (
 	_ NamespaceContents = &model{}
 )
 
-// errCrash is the error of every call after the process was killed.
 var errCrash = errors.New("the process was killed by the test")
 
 func testNames() observe.Names {

@@ -14,7 +14,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// setting is the part of an object that is the same for all objects of a pass.
 type setting struct {
 	Work
 	engine    *Engine
@@ -27,7 +26,7 @@ type setting struct {
 // change only the cluster and the metrics, so objects can be processed in parallel.
 type object struct {
 	*setting
-	// place is the place of a wanted object. An object that is to be deleted has layer -1.
+	// place of a wanted object. An object that is to be deleted has layer -1.
 	place
 	step stage.Step
 	// revision that wants the object, or whose content it has.
@@ -51,7 +50,6 @@ type outcome struct {
 	drift *Failure
 }
 
-// objectResult is the result of one object, which conclude applies to the pass.
 type objectResult struct {
 	outcome
 	// entry is the new entry of the inventory, or nil.

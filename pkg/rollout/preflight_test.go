@@ -12,7 +12,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// tries returns the objects that the engine tried by dry-run since the last call of spent.
 func (s *saga) tries() []string {
 	_, reads := s.spent()
 	var tried []string

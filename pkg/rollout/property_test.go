@@ -334,8 +334,7 @@ func (s *history) check(t *rapid.T) {
 // compares the cluster with the rule (see ruleOf).
 func (s *history) end(t *rapid.T) {
 	s.again(t)
-	// Now all objects of layers can be written. No object was written in another version that a
-	// definition lists.
+	// All versions that layers use are served, so that all their objects can be written.
 	s.heal(s.versionsInUse()...)
 	s.freeze = nil
 	s.layers = slices.Clone(s.layers)

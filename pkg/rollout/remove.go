@@ -9,7 +9,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// remove deletes the objects of one turn and returns the objects that still exist.
 func (p *pass) remove(ctx context.Context, objects []*object) ([]Failure, error) {
 	for i, o := range objects {
 		objects[i] = p.leaver(o.step.ID) // re-read, because an earlier check may have changed the inventory

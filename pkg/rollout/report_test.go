@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lines prints the layers of a report, a line for each phase.
 func lines(r Report) []string {
 	var out []string
 	for _, layer := range r.Layers {

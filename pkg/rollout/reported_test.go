@@ -8,7 +8,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// reportedDrift sets up a chain with a changed object, a deleted object, and changed guards.
 func reportedDrift(t *testing.T, s *saga) (changed []string) {
 	t.Helper()
 	guards := []string{"ClusterRole.rbac.authorization.k8s.io reader", "RoleBinding.rbac.authorization.k8s.io a/reader", "NetworkPolicy.networking.k8s.io a/deny",

@@ -16,14 +16,12 @@ import (
 //
 // TestProperties and TestTwoExtensions compare random histories with it.
 type rule struct {
-	// wanted is the step of each object in the newest layer that has reached its stage.
 	wanted map[manifest.ID]stage.Step
 	// listed are the objects of any layer, reached or not. The chain's other objects must be
 	// deleted.
 	listed map[manifest.ID]bool
 }
 
-// ruleOf returns the rule for layers, newest first, with their reached stages.
 func ruleOf(layers []Layer, reached map[string]int) rule {
 	r := rule{wanted: map[manifest.ID]stage.Step{}, listed: map[manifest.ID]bool{}}
 	for _, layer := range slices.Backward(layers) { // a newer layer overrides

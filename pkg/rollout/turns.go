@@ -60,7 +60,6 @@ func turnsOf(objects, unclaimed []*object) []turn {
 	return turns
 }
 
-// takesInstances reports whether a definition may be deleted although it has instances.
 func (o *object) takesInstances() bool {
 	return o.step.IsDefinition() && o.AllowCRDDeletion[o.step.Name] && !o.Orphan[o.revision] && !o.leaves()
 }

@@ -31,7 +31,6 @@ type allowance struct {
 	at   time.Time
 }
 
-// refill adds the cost units for the time since the last pass.
 func (a *allowance) refill(now time.Time) {
 	passed := min(refillTime, max(0, now.Sub(a.at)))
 	a.left = min(passUnits, a.left+uint64(passed)*passUnits/uint64(refillTime))

@@ -43,7 +43,6 @@ func (w *watches) happened(c change) {
 	}
 }
 
-// upTo returns the version up to which all changes of an object's kind were delivered.
 func (w *watches) upTo(id manifest.ID) int { return max(1, w.delivered[id.GroupKind()]) }
 
 // deliver delivers the next n changes, in order.

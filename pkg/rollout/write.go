@@ -47,8 +47,8 @@ func (o *object) execute(ctx context.Context) objectResult {
 	}
 	again := o.decide(live)
 	if again.Action == Adopt && decision.Action == Create {
-		// The inventory must record first that the object existed before. The intent of the next
-		// pass does that.
+		// The inventory must record first that the object existed before. The next pass records
+		// that in its intent.
 		result = o.refuse(live, ReasonWaiting, false, "exists already, and is taken over next")
 		result.reread, result.found, result.wait = true, &live.Observation, time.Nanosecond
 		return result

@@ -91,8 +91,8 @@ func (h *hunks) open() {
 	h.hunk.after = nil
 }
 
-// flushChanges writes changed lines. A line that is too long is cut around its difference from its
-// replacement. If the difference itself is too long, the line counts as omitted.
+// flushChanges writes changed lines. It shortens a line that is too long, but keeps the part that
+// differs from its replacement. If that part is too long, the line counts as omitted.
 func (h *hunks) flushChanges() {
 	other := func(lines []string, i int) string {
 		if i < len(lines) {
@@ -164,8 +164,9 @@ func (h *hunks) fit(content string) string {
 	return fmt.Sprintf("%s ... (%d bytes more)", head, len(content)-len(head))
 }
 
-// around shortens a line that is longer than limit around its difference from the other line. whole
-// is false if the difference is longer than limit: then only its beginning and end are shown.
+// around shortens a line that is longer than limit, but keeps the part that differs from the other
+// line. whole is false if that part is longer than limit: then only its beginning and end are
+// shown.
 func around(content, other string, limit int) (shown string, whole bool) {
 	if len(content) <= limit {
 		return content, true

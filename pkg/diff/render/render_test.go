@@ -91,8 +91,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLongLines: a line that is too long is cut around its difference; if that is too long too, the
-// line counts as omitted.
+// TestLongLines: a line that is too long is shortened to the part that differs. If that part is too
+// long, the line counts as omitted.
 func TestLongLines(t *testing.T) {
 	never := func() bool { return false }
 	comparer := tree.NewComparer(nil, nil, never)

@@ -9,8 +9,8 @@ import (
 
 // Limits limit a unified diff.
 type Limits struct {
-	// Bytes is the size of the hunks, and LineBytes the size of one line. A longer line is cut
-	// around its difference, and each omitted part is replaced by its length.
+	// Bytes is the size of the hunks, and LineBytes the size of one line. A longer line is
+	// shortened to the part that differs; each omitted part is replaced by its length.
 	Bytes, LineBytes int
 	// ContextLines is the number of lines before and after each change.
 	ContextLines int

@@ -44,7 +44,6 @@ func dangerousRights() []rbacv1.PolicyRule {
 	return append(all, rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}})
 }
 
-// severityOf returns the highest severity of the notes on a new role with a rule.
 func severityOf(t *testing.T, rule rbacv1.PolicyRule) note.Severity {
 	rules, err := json.Marshal([]rbacv1.PolicyRule{rule})
 	if err != nil {
@@ -60,8 +59,8 @@ func severityOf(t *testing.T, rule rbacv1.PolicyRule) note.Severity {
 	return worst
 }
 
-// TestWiderRules: a rule that allows a dangerous right indirectly has at least the severity of the
-// rule that names the right.
+// TestWiderRules: a rule that allows a dangerous right by a wildcard has at least the severity of
+// the rule that names the right.
 func TestWiderRules(t *testing.T) {
 	dangerous := dangerousRights()
 	groups, resources, verbs := []string{"*", "apps"}, []string{"*", "*/*", "deployments"}, []string{"*", "list"}

@@ -41,7 +41,6 @@ func (w *writer) definition() {
 	}
 }
 
-// version is a version of a CustomResourceDefinition, in apiextensions v1 or v1beta1.
 type version struct {
 	name                 string
 	served, storage      bool

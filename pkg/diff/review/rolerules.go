@@ -54,7 +54,6 @@ func (r right) target() string {
 // hundreds.
 const rightsEffort = 20_000
 
-// expand returns the rights that rules give; false if there are too many.
 func expand(rules []rule) ([]right, bool) {
 	var all []right
 	for _, r := range rules {
@@ -81,7 +80,6 @@ func expand(rules []rule) ([]right, bool) {
 	return all, true
 }
 
-// gives reports whether a rule contains a right, according to the RBAC authorizer.
 func (r rule) gives(want right) bool {
 	if !matches(r.verbs, want.verb) {
 		return false

@@ -48,7 +48,6 @@ func TemplatePath(id manifest.ID) []string {
 	return nil
 }
 
-// container identifies a container of a pod by its list and name.
 type container struct{ list, name string }
 
 func (c container) String() string {

@@ -72,7 +72,6 @@ func NameOf(kind schema.GroupVersionKind) string {
 	return parent + "." + kind.Version + "." + kind.Kind
 }
 
-// packageOf returns the prefix of a group's type names: their Go package.
 func packageOf(group string) string {
 	name, isKubernetes := strings.CutSuffix(group, ".k8s.io")
 	switch {

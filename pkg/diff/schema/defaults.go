@@ -13,7 +13,6 @@ import (
 // The table also has zero values that the Go type does not distinguish from absent fields.
 type defaults map[string]map[string]any
 
-// computed is a default that depends on other fields of the object.
 type computed func(parent Parent) (any, bool)
 
 // defaulted is an object whose fields all have defaults.

@@ -115,7 +115,6 @@ func backtrack(old, new []int, trace [][]int32) []Pair {
 	return pairs
 }
 
-// ascending returns the indices of a longest ascending subsequence of distinct numbers.
 func ascending(numbers []int) []int {
 	var tops []int // tops[l] is the index of the smallest end of a run of length l+1
 	previous := make([]int, len(numbers))

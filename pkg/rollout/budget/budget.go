@@ -116,7 +116,6 @@ func WouldAsk(former, wanted []manifest.ID) bool {
 	return len(g.Judge().Asks) > 0
 }
 
-// alone returns the reason why the deletion of an object needs its own confirmation, or "".
 func (g Pending) alone(id manifest.ID) Reason {
 	switch {
 	case Keeps(id) && !g.Empty[id]:
@@ -132,9 +131,6 @@ func limitOf(objects int) int {
 	return min(max(objects/third, 1), max(Objects, objects*percent/100))
 }
 
-// measure returns the number of lost objects, without objects that need their own confirmation, and
-// the size of the chain. The size is the number of objects that stay, or of the largest replaced
-// revision if that is larger.
 func (g Pending) measure() (lost, objects int) {
 	replaced, unknown := g.revisions()
 	most := map[schema.GroupKind]int{}
@@ -151,9 +147,6 @@ func (g Pending) measure() (lost, objects int) {
 	return lost, max(objects, len(g.Kept), len(unknown))
 }
 
-// revisions returns, for each revision with objects to delete, its listed objects that exist. If a
-// revision's list is unknown, its objects are returned in unknown, and no object counts as their
-// replacement.
 func (g Pending) revisions() (replaced map[int64][]manifest.ID, unknown []manifest.ID) {
 	there := make(map[manifest.ID]bool, len(g.Kept)+len(g.Objects))
 	for _, id := range g.Kept {

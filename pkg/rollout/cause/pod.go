@@ -199,7 +199,6 @@ func trouble(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerSt
 	return finding{}, false
 }
 
-// waits returns a finding about a container that the kubelet has not started.
 func waits(pod *corev1.Pod, spec *corev1.Container, waiting *corev1.ContainerStateWaiting, last *corev1.ContainerStateTerminated, c Cause) (finding, bool) {
 	switch waiting.Reason {
 	case "", "PodInitializing":

@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// written returns a kubeconfig with these lines in its cluster and its user.
 func written(cluster, user string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Config

@@ -30,7 +30,6 @@ const (
 	mostEvent = 16 << 20
 )
 
-// errNowhere is the error of requests before the link has a target.
 var errNowhere = errors.New("the way to the target cluster is not known yet")
 
 // LostError reports that the target cluster cannot be reached by any request.

@@ -53,7 +53,7 @@ func keyOf(entry metav1.ManagedFieldsEntry) string {
 	return strings.Join([]string{entry.Manager, string(entry.Operation), entry.APIVersion, entry.Subresource}, "\x00")
 }
 
-// MovedEntries describes the entries of before that after does not have unchanged.
+// MovedEntries describes the entries of before that are missing or changed in after.
 func MovedEntries(before, after []metav1.ManagedFieldsEntry) []string {
 	var moved []string
 	for _, entry := range before {

@@ -81,7 +81,6 @@ func (s leftoverSearch) in(wanted, live map[string]any, path fieldpath.Path, all
 	}
 }
 
-// inItems finds leftovers in the items of a keyed list that exist in both lists.
 func (s leftoverSearch) inItems(wanted, live []any, path fieldpath.Path, all, theirs *fieldpath.Set) {
 	for i, item := range live {
 		have, isMap := item.(map[string]any)

@@ -139,5 +139,4 @@ func controllerOf(live metav1.Object) *metav1.OwnerReference {
 	return controller
 }
 
-// shared returns the shared copy of a string that occurs in many objects.
 func shared(s string) string { return unique.Make(s).Value() }

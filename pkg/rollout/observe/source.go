@@ -50,7 +50,6 @@ func newSources() sources {
 	}
 }
 
-// add returns the source of a target; it creates the source if necessary.
 func (s *sources) add(t target) *source {
 	if src, ok := s.all[t]; ok {
 		return src

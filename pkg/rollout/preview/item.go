@@ -23,7 +23,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// judge finds the effect of a rollout on each of some objects.
 type judge struct {
 	options   Options
 	work      rollout.Work

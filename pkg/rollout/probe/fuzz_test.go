@@ -87,7 +87,6 @@ func TestBrokenObjects(t *testing.T) {
 	})
 }
 
-// nearlyRight generates objects with the fields that probes read; some fields have a wrong type.
 func nearlyRight() *rapid.Generator[map[string]any] {
 	number := anyOr(rapid.Custom(func(t *rapid.T) any { return rapid.Int64Range(-1, 4).Draw(t, "number") }))
 	text := anyOr(rapid.Custom(func(t *rapid.T) any {

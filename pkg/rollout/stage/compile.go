@@ -56,7 +56,6 @@ func levels(phases []Phase, options Options) []level {
 	return out
 }
 
-// stagesOf returns one stage for every wave of a phase that has steps.
 func (l level) stagesOf(phase Phase, order order, options Options) []Stage {
 	byWave := make([][]Step, order.count)
 	for _, step := range phase.Steps {

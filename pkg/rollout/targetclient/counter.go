@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Request is the labels of a counted request.
+// Request has the labels of a counted request.
 type Request struct {
 	// Verb as in RBAC: get, list, watch, create, update, patch or delete.
 	Verb string

@@ -99,7 +99,6 @@ func (l *limiter) admit(ctx context.Context, group string) error {
 	}
 }
 
-// remaining returns the remaining pause of a group; at most zero without a pause.
 func (l *limiter) remaining(group string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -67,7 +67,6 @@ func (k *kinds) forget(gvk schema.GroupVersionKind) {
 	k.unknown[gvk] = k.clock.Now().Add(unknownFor)
 }
 
-// mapping returns the resource of a kind, from the cache if possible.
 func (k *kinds) mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	k.mu.RLock()
 	mapping := k.served[gvk.GroupVersion()][gvk.Kind]

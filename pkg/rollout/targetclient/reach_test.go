@@ -71,7 +71,6 @@ func (d *definition) client(t *testing.T) (*Client, *clocktesting.FakeClock) {
 	return serve(t, &d.fakeServer, clk, 0), clk
 }
 
-// last returns the version and method of the last request about a widget.
 func (d *definition) last() string {
 	all := d.seen()
 	for _, r := range slices.Backward(all) {

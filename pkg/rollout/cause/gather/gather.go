@@ -91,7 +91,6 @@ func (g *Gatherer) Explain(ctx context.Context, subject cause.Subject) (cause.Ca
 	return l.refine(ctx, found)
 }
 
-// ofPods finds the cause in the Pods of a workload's newest template.
 func (l *look) ofPods(ctx context.Context, selector labels.Selector) (cause.Cause, bool, error) {
 	owner := l.ID
 	if l.IsDeployment() {

@@ -65,7 +65,6 @@ func Functions() []cel.EnvOption {
 	}
 }
 
-// implementations returns the functions of an environment, by overload and by function name.
 func implementations(env *cel.Env) (map[string]*functions.Overload, error) {
 	all := map[string]*functions.Overload{}
 	for name, function := range env.Functions() {
