@@ -108,8 +108,8 @@ func merged(config, pool *unstructured.Unstructured) *unstructured.Unstructured 
 	return config
 }
 
-// boots reports whether the nodes of a pool have the content of a MachineConfig. Overridden parts
-// count as present.
+// boots reports whether the nodes of a pool have the content of a MachineConfig. Overridden files
+// and units count as present.
 func boots(facts Facts, pool, config *unstructured.Unstructured) bool {
 	rendered := Rendered(facts, pool, "status")
 	have, wanted := argumentsOf(rendered), argumentsOf(config)

@@ -23,9 +23,9 @@ type question struct {
 }
 
 // questions returns the questions whose answer must not be given before status asks. An early
-// answer could allow a change that no user has reviewed, and Penstock would check the user's rights
-// against an older state. BudgetExceeded and NotEmpty are reasons of the engine; the message of
-// another reason may have text of other writers.
+// answer could allow a deletion that no user has seen, and Penstock would check the user's rights
+// for the objects at that earlier time. BudgetExceeded and NotEmpty are reasons of the engine; the
+// message of another reason may have text of other writers.
 func questions() []question {
 	return []question{
 		{annotation: v1alpha1.AcknowledgeDeletionAnnotation, condition: v1alpha1.ConditionStalled, reasons: []string{"BudgetExceeded", "NotEmpty"}},

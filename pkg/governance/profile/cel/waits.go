@@ -9,8 +9,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Waits returns the conditions that an item waits for, with the present facts. item names an
-// approved item; the present facts may no longer lead to it.
+// Waits returns the conditions that an item waits for, with the present facts. item names an item
+// of the approved plan, even if the present facts would leave it out.
 func (p *Profile) Waits(item string, facts profile.Facts, options *v1alpha1.PlanOptions) ([]profile.Wait, error) {
 	for i, one := range p.spec.Items {
 		if one.Name != item || len(one.Waits) == 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Names and defaults of the operators, and of this profile.
+// Names and defaults that the operators or this profile define.
 const (
 	machineConfigs     = "machineconfigs.machineconfiguration.openshift.io"
 	machineConfigPools = "machineconfigpools.machineconfiguration.openshift.io"

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Names and defaults of the operators.
+// Names and defaults that the operators define.
 const (
 	deschedulerDefinition = "kubedeschedulers.operator.openshift.io"
 	machineConfigs        = "machineconfigs.machineconfiguration.openshift.io"

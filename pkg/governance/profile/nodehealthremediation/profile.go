@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// Names of the operators.
+// Names that the operators define.
 const (
 	healthChecks        = "nodehealthchecks.remediation.medik8s.io"
 	selfNodeTemplates   = "selfnoderemediationtemplates.self-node-remediation.medik8s.io"
