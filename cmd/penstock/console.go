@@ -72,7 +72,7 @@ func newConsoleCommand() *cobra.Command {
 func (o *consoleOptions) check() error {
 	switch {
 	case len(o.hosts) == 0:
-		return errors.New("--host is required: the host that browsers open, such as console.example.com; all others are refused")
+		return errors.New("--host is required: the host that browsers open, such as console.example.com; every other host is refused")
 	case o.certificate == "" || o.key == "":
 		return errors.New("--tls-cert-file and --tls-private-key-file are required: tokens go over this connection")
 	case o.serverCertificate == "":

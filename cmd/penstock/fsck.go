@@ -33,11 +33,11 @@ func newFsckCommand() *cobra.Command {
 		Long: "Check that every record of a store decodes, every digest holds, every reference resolves, every inventory\n" +
 			"belongs to an extension, and nothing is left over. The server may run meanwhile: with --data-dir, fsck\n" +
 			"asks the running etcd, or starts one for the check when none runs.\n\n" +
-			"--repair deletes what is left over. That is safe while a server runs. It repairs nothing that it would have to guess:\n" +
+			"--repair deletes leftover records. That is safe while a server runs. It repairs nothing that it would have to guess:\n" +
 			"the table says what to do about the rest.\n\n" +
-			"--kubeconfig asks the API of a cluster, for those who cannot reach the store. It reads all revisions, their manifests\n" +
-			"and histories, and all plans, as the user of the file. The API does not serve inventories, runs of plans, or what is\n" +
-			"left over. You need the rights to list clusterextensionrevisions and configurationplans, to get\n" +
+			"--kubeconfig asks the API of a cluster, for users who cannot reach the store. It reads all revisions, their manifests\n" +
+			"and histories, and all plans, as the user of the file. The API does not serve inventories, runs of plans, or leftover\n" +
+			"records. You need the rights to list clusterextensionrevisions and configurationplans, to get\n" +
 			"clusterextensionrevisions/manifests and revisionhistories, and to get the Secrets themselves in the cluster; fsck says\n" +
 			"which rights are missing.\n\n" +
 			"Exit codes: 0 the store is sound, 1 it could not be checked, 2 a flag is wrong, 3 something is left over, 4 something is damaged\n" +
@@ -75,7 +75,7 @@ func newFsckCommand() *cobra.Command {
 	flags.StringVar(&check.Transport.CertFile, "etcd-certfile", "", "Client certificate for the external etcd.")
 	flags.StringVar(&check.Transport.KeyFile, "etcd-keyfile", "", "Key of the client certificate.")
 	flags.StringVar(&check.Transport.TrustedCAFile, "etcd-cafile", "", "Certificate authorities of the external etcd.")
-	flags.BoolVar(&check.Repair, "repair", false, "Delete what is left over.")
+	flags.BoolVar(&check.Repair, "repair", false, "Delete leftover records.")
 	flags.StringVarP(&output, "output", "o", "", "json, or wide for the sizes of all extensions.")
 	return command
 }

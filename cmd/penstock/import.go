@@ -88,7 +88,7 @@ func runImport(command *cobra.Command, path string, options importOptions) error
 		return err
 	}
 	if err := i.sendAll(ctx, false); err != nil {
-		return fmt.Errorf("the import is incomplete; remove the cause, then run the command again to add what is missing: %w", err)
+		return fmt.Errorf("the import is incomplete; remove the cause, then run the command again to add the missing objects: %w", err)
 	}
 	if err := i.printWarnings(checked); err != nil {
 		return err

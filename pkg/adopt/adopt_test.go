@@ -106,7 +106,7 @@ func TestObstacles(t *testing.T) {
 		"same":    {plan: object(Same)},
 		"ours":    {plan: object(Ours)},
 		"differs": {plan: object(Differs), says: "ConfigMap a/x differs from the release in why", overwritten: true},
-		"gone":    {plan: object(Gone), says: "ConfigMap a/x is gone", overwritten: true},
+		"gone":    {plan: object(Gone), says: "ConfigMap a/x is missing", overwritten: true},
 		"others":  {plan: object(Others), says: "ConfigMap a/x: why"},
 		"unknown": {plan: object(Unknown), says: "ConfigMap a/x: why"},
 		"served":  {plan: old, says: "ConfigMap a/x: why: rewrite the record with Helm's plugin mapkubeapis (helm mapkubeapis web -n shop), or upgrade the release to a chart version that uses policy/v1"},

@@ -74,7 +74,7 @@ func (a *Adopter) hasDeployments(ctx context.Context, csv *olmv0.ClusterServiceV
 		_, err := a.deployments.Deployments(csv.Namespace).Get(ctx, one.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("its ClusterServiceVersion %s is Failed (%s: %s), and its Deployment %s does not exist: there is nothing to adopt; delete the Subscription and the ClusterServiceVersion, and install the package anew",
+			return fmt.Errorf("its ClusterServiceVersion %s is Failed (%s: %s), and its Deployment %s does not exist: there is nothing to adopt; delete the Subscription and the ClusterServiceVersion, and install the package again",
 				csv.Name, csv.Status.Reason, csv.Status.Message, one.Name)
 		case err != nil:
 			return fmt.Errorf("reading Deployment %s/%s: %w", csv.Namespace, one.Name, err)

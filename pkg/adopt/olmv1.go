@@ -187,7 +187,7 @@ func (p *OLMv1Plan) Obstacles() []string {
 		case object.State == Differs:
 			found = append(found, fmt.Sprintf("%s differs from %s in %s: restore it, or give --overwrite", object.ID, p.From, object.Detail))
 		case object.State == Gone:
-			found = append(found, fmt.Sprintf("%s is gone: give --overwrite to create it again", object.ID))
+			found = append(found, fmt.Sprintf("%s is missing: give --overwrite to create it again", object.ID))
 		}
 	}
 	return found

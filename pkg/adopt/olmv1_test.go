@@ -98,7 +98,7 @@ func TestJoined(t *testing.T) {
 func TestOLMv1Obstacles(t *testing.T) {
 	for state, says := range map[State]string{
 		Same: "", Ours: "", Others: "ConfigMap a/x: why", Unknown: "ConfigMap a/x: why",
-		Differs: "differs from ClusterObjectSet/x-1 in why", Gone: "is gone",
+		Differs: "differs from ClusterObjectSet/x-1 in why", Gone: "is missing",
 	} {
 		plan := &OLMv1Plan{From: "ClusterObjectSet/x-1", Taken: Taken{Objects: []Object{{ID: manifest.ID{Kind: "ConfigMap", Namespace: "a", Name: "x"}, State: state, Detail: "why"}}}}
 		if got := strings.Join(plan.Obstacles(), ";"); (got == "") != (says == "") || !strings.Contains(got, says) {

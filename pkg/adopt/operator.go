@@ -34,7 +34,7 @@ func (a *Adopter) stopped(ctx context.Context, name string) error {
 			return fmt.Errorf("the Deployment %[1]s/%[2]s runs (%[3]s): it and Penstock would roll out the same objects. Scale it to zero first: kubectl scale -n %[1]s deployment/%[2]s --replicas=0",
 				one.Namespace, one.Name, text.Count(int(wanted), "replica"))
 		case one.Status.Replicas > 0:
-			return fmt.Errorf("the Deployment %s/%s still has %s, and is being scaled to zero: wait until they are gone: kubectl rollout status -n %s deployment/%s",
+			return fmt.Errorf("the Deployment %s/%s still has %s, and is being scaled to zero: wait until they are deleted: kubectl rollout status -n %s deployment/%s",
 				one.Namespace, one.Name, text.Count(int(one.Status.Replicas), "Pod"), one.Namespace, one.Name)
 		}
 	}

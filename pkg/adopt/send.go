@@ -42,7 +42,7 @@ func (p *Plan) Obstacles() []string {
 		case object.State == Differs:
 			found = append(found, fmt.Sprintf("%s differs from the release in %s: restore it, make a new revision with Helm, or give --overwrite", object.ID, object.Detail))
 		case object.State == Gone:
-			found = append(found, fmt.Sprintf("%s is gone: make a new revision with Helm, or give --overwrite to create it again", object.ID))
+			found = append(found, fmt.Sprintf("%s is missing: make a new revision with Helm, or give --overwrite to create it again", object.ID))
 		}
 	}
 	if failed := p.release.Failed; failed != nil && !p.Overwrite {

@@ -66,7 +66,7 @@ func (f *foresight) notes(ctx context.Context, object *manifest.Object) (notes [
 		return notes
 	}
 	if object.Namespace != "" && !f.hasNamespace(ctx, object.Namespace) {
-		notes = append(notes, fmt.Sprintf("Namespace %s does not exist and is not part of the revision: the rollout waits until somebody creates it", object.Namespace))
+		notes = append(notes, fmt.Sprintf("Namespace %s does not exist and is not part of the revision: the rollout waits until it exists", object.Namespace))
 	}
 	switch object.GroupKind().String() {
 	case "Job.batch":

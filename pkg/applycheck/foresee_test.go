@@ -57,7 +57,7 @@ func TestForesee(t *testing.T) {
 		asked   []string
 	}{
 		"There":          {reason: "each namespace is asked for once", objects: []string{fmt.Sprintf(configMap, "there"), fmt.Sprintf(configMap, "there")}, asked: []string{"there"}},
-		"NoNamespace":    {reason: "nobody creates it", objects: []string{fmt.Sprintf(configMap, "gone")}, asked: []string{"gone"}, want: []Note{{0, "Namespace gone does not exist and is not part of the revision: the rollout waits until somebody creates it"}}},
+		"NoNamespace":    {reason: "nobody creates it", objects: []string{fmt.Sprintf(configMap, "gone")}, asked: []string{"gone"}, want: []Note{{0, "Namespace gone does not exist and is not part of the revision: the rollout waits until it exists"}}},
 		"OwnNamespace":   {reason: "the revision creates it", objects: []string{fmt.Sprintf(configMap, "gone"), `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"gone"}}`}},
 		"Unserved":       {reason: "nobody knows the kind", objects: []string{lamp}, asked: []string{"Lamp.example.com"}, want: []Note{{0, "the cluster does not serve Lamp in example.com/v1, and the revision does not define it: the rollout stops at this object"}}},
 		"Defined":        {reason: "the revision defines it", objects: []string{lamp, defined}},

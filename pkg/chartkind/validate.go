@@ -104,7 +104,7 @@ func validateValues(values []Value, path *field.Path) field.ErrorList {
 		case value.From != "":
 			errs = append(errs, validatePath(value.From, at.Child("from"))...)
 			if value.From == "status" || strings.HasPrefix(value.From, "status.") {
-				errs = append(errs, field.Invalid(at.Child("from"), value.From, "must not be a field of status: status does not decide what is installed"))
+				errs = append(errs, field.Invalid(at.Child("from"), value.From, "must not be a field of status: status does not decide the installed objects"))
 			}
 		}
 		for _, other := range values[:min(i, MaxValues)] {

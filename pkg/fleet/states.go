@@ -64,14 +64,14 @@ func Table() []Transition {
 		{from(Pending), EventDefer, Deferred, "its turn has come, and it cannot be reached"},
 		{from(Updating, Unknown), EventHealthy, Soaking, "it runs the new content and is healthy"},
 		{from(Soaking), EventSoaked, Succeeded, "it was healthy for the soak time"},
-		{from(Soaking, Succeeded), EventUnhealthy, Soaking, "it is not healthy any more: the soak time begins anew"},
+		{from(Soaking, Succeeded), EventUnhealthy, Soaking, "it is not healthy any more: the soak time begins again"},
 		{from(Updating, Soaking), EventLost, Unknown, "it cannot be reached since it began"},
 		{from(Updating, Unknown, Soaking, Succeeded), EventRolledBack, RolledBack, "it runs other content again"},
 		{from(Updating, Unknown, Soaking, Succeeded), EventFail, Failed, "its rollout failed, or the deadline has passed"},
 		{from(Pending, Deferred, Updating, Unknown, Soaking, Succeeded), EventRefuse, Failed, "its Secret leads to another cluster, or it would see another change than the approved one"},
 		{from(Present, Pending, Deferred, Soaking, Succeeded), EventLeave, Leaving, "the set selects it no longer; a change in progress ends first, and a failure stays one"},
 		{from(RolledBack, Failed), EventRetry, Pending, "a person has it tried again"},
-		{from(Present, Pending, Deferred, RolledBack, Failed, Leaving), EventSkip, Skipped, "a person goes on without it"},
+		{from(Present, Pending, Deferred, RolledBack, Failed, Leaving), EventSkip, Skipped, "a person skips it"},
 	}
 }
 

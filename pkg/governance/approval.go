@@ -118,8 +118,8 @@ func Conflict(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem) st
 	if len(taken) == 0 || spec.OnConflict == v1alpha1.OnConflictTake {
 		return ""
 	}
-	return "the plan would take fields from others: " + strings.Join(taken, "; ") +
-		"; set spec.onConflict to Take to allow that, or have the others give the fields up and POST to the subresource retry"
+	return "the plan would take fields from other field managers: " + strings.Join(taken, "; ") +
+		"; set spec.onConflict to Take to allow that, or have those managers give the fields up and POST to the subresource retry"
 }
 
 // Executable reports whether a plan may be executed, and otherwise returns the missing steps as

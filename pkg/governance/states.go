@@ -93,7 +93,7 @@ func Table() []Transition {
 		{only(v1alpha1.PhaseDrafting), EventNothing, v1alpha1.PhaseCompleted,
 			"the targets already are as the plan says"},
 		{only(v1alpha1.PhaseDrafting), EventDrafted, v1alpha1.PhaseReviewRequired,
-			"the plan is computed; it cannot be approved while it would take fields from others and onConflict is Block"},
+			"the plan is computed; it cannot be approved while it would take fields from other field managers and onConflict is Block"},
 		{only(v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled), EventApproved, v1alpha1.PhaseInProgress,
 			"exactly this plan is approved, by as many people as spec.approvals says, its window is open, and the profiles of spec.requires are in effect"},
 		{only(v1alpha1.PhaseReviewRequired), EventScheduled, v1alpha1.PhaseScheduled,

@@ -200,7 +200,7 @@ func (j *Judge) Answer(notLooked ...string) *v1alpha1.UpgradeReadiness {
 		parts = append(parts, text.Count(blocks, "finding")+" to solve before the upgrade")
 	case len(notLooked) > 0:
 		j.answer.Verdict = v1alpha1.UpgradeUnknown
-		parts = append(parts, "nothing found that blocks, but Penstock could not look at everything")
+		parts = append(parts, "nothing found that blocks, but Penstock could not check everything")
 	default:
 		j.answer.Verdict = v1alpha1.UpgradeNothingFound
 		parts = append(parts, "nothing found that blocks")

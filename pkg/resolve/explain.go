@@ -241,7 +241,7 @@ func (r *resolver) why(own *view, winner *graph.Node) string {
 	}
 	said := fmt.Sprintf("%s%s is the highest version", stays, winner.Version)
 	if winner.Deprecated {
-		said += " though deprecated, as all others are"
+		said += " though deprecated, as all other candidates are"
 		if len(own.candidates) == 1 {
 			said = fmt.Sprintf("%s%s is deprecated, and the only version", stays, winner.Version)
 		}

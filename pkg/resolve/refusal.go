@@ -96,7 +96,7 @@ func (r *resolver) whyRefused(refused Refusal) string {
 	case DeprecatedBundle:
 		return strings.TrimSuffix("is deprecated: "+strings.Join(strings.Fields(refused.node.Message), " "), ": ")
 	case DeprecatedInCatalog:
-		return "is deprecated, and another catalog has one that is not"
+		return "is deprecated, and another catalog has a bundle that is not"
 	case LowerPriority:
 		return "is in a catalog of lower priority"
 	}

@@ -102,7 +102,7 @@ func TestReasons(t *testing.T) {
 		"higher but deprecated": {append([]string{"!1.4.2"}, path...), Request{},
 			"1.4.1 is the highest version; 1.4.2 is deprecated: it was withdrawn"},
 		"all deprecated": {[]string{"stable: 1.0.0", "stable: 1.1.0 > 1.0.0", "!1.1.0", "!1.0.0"}, Request{},
-			"1.1.0 is the highest version though deprecated, as all others are"},
+			"1.1.0 is the highest version though deprecated, as all other candidates are"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.request.Package = "p"

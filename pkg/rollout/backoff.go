@@ -23,7 +23,7 @@ func (o *object) backedOff(seen Seen) (objectResult, bool) {
 	now := o.engine.Clock.Now()
 	if now.Before(o.late.until) {
 		result := o.refuse(seen, ReasonWaiting, false, fmt.Sprintf(
-			"others wrote to it between each read and write of %d passes; the next try waits", o.late.count))
+			"other clients wrote to it between each read and write of %d passes; the next try waits", o.late.count))
 		result.backedOff, result.wait = true, o.late.until.Sub(now)
 		return result, true
 	}

@@ -163,7 +163,7 @@ func ask(asking []*object, judged budget.Decision, spent int, token string) leav
 		case budget.LastWorkload:
 			why = "would be deleted although nobody deletes its revision, and no workload would be left of the extension"
 		default:
-			why = fmt.Sprintf("would be deleted although nobody deletes its revision, and what is in a %s goes with it", o.step.Kind)
+			why = fmt.Sprintf("would be deleted although nobody deletes its revision, and the contents of a %s are deleted with it", o.step.Kind)
 		}
 		asked.failures = append(asked.failures, o.question(ReasonBudget, why, token))
 	}

@@ -36,7 +36,7 @@ func (p *pass) isClaimed(ctx context.Context) bool {
 		why, err := p.CompetingOwner.Claims(ctx)
 		p.claimed = claim{asked: true, reason: ReasonContested, why: why}
 		if err != nil {
-			p.claimed.reason, p.claimed.why = ReasonUnreachable, fmt.Sprintf("it is not known whether somebody else rolls it out: %v", err)
+			p.claimed.reason, p.claimed.why = ReasonUnreachable, fmt.Sprintf("it is unknown whether another owner rolls it out: %v", err)
 		}
 	}
 	if p.claimed.why == "" {

@@ -172,7 +172,7 @@ func (o *object) lookIntoNamespace(ctx context.Context, inventory Inventory) (st
 		return "", err
 	}
 	if others := ofOthers(inventory, all); len(others) > 0 {
-		return "has objects of others, which are deleted with it: " + enumerate(others), nil
+		return "has objects of other owners, which are deleted with it: " + enumerate(others), nil
 	}
 	return "", nil
 }

@@ -17,7 +17,7 @@ func decideCreateOnly(seen Seen) Decision {
 	case seen.Presence != observe.Present:
 		return Decision{Deferred, "its kind is not being watched yet"}
 	case seen.Deleting:
-		return Decision{Deferred, "the existing object is being deleted; a new one is created when it is gone"}
+		return Decision{Deferred, "the existing object is being deleted; a new one is created when it is deleted"}
 	default:
 		return Decision{Action: Idle}
 	}

@@ -205,7 +205,7 @@ func (i Identity) Owns(seen observe.Observation, memo *Entry) (ours bool, owner 
 		return false, controlledBy(c)
 	}
 	if _, wrote := seen.Entry(i.Manager); wrote {
-		return false, "was created by this extension, which has left it to others since, as create-only objects are"
+		return false, "was created by this extension, and is left to other writers since, as create-only objects are"
 	}
 	return false, "was not made by this extension"
 }

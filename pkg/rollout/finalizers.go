@@ -52,7 +52,7 @@ func detained(objects []metav1.PartialObjectMetadata) string {
 			continue
 		}
 		if len(held) == maxNamed {
-			held = append(held, "and others")
+			held = append(held, "and more")
 			break
 		}
 		kind := object.GroupVersionKind()

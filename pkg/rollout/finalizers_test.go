@@ -23,7 +23,7 @@ func TestDetained(t *testing.T) {
 		"None":  {[]metav1.PartialObjectMetadata{lodger("Widget.example n/alive", alive), lodger("Widget.example n/going", deleted())}, ""},
 		"One":   {[]metav1.PartialObjectMetadata{lodger("Widget.example n/alive", alive), lodger("Widget.example n/held", deleted("a/b"))}, "Widget.example n/held waits for its finalizer a/b"},
 		"Two":   {[]metav1.PartialObjectMetadata{lodger("Widget.example a", deleted("a/b", "c/d"))}, "Widget.example a waits for its finalizers a/b, c/d"},
-		"Three": {[]metav1.PartialObjectMetadata{lodger("W.x a", deleted("f")), lodger("W.x b", deleted("f")), lodger("W.x c", deleted("f")), lodger("W.x d", deleted("f"))}, "W.x a waits for its finalizer f, W.x b waits for its finalizer f, W.x c waits for its finalizer f, and others"},
+		"Three": {[]metav1.PartialObjectMetadata{lodger("W.x a", deleted("f")), lodger("W.x b", deleted("f")), lodger("W.x c", deleted("f")), lodger("W.x d", deleted("f"))}, "W.x a waits for its finalizer f, W.x b waits for its finalizer f, W.x c waits for its finalizer f, and more"},
 	} {
 		if got := detained(tc.objects); got != tc.want {
 			t.Errorf("%s: got %q, want %q", name, got, tc.want)

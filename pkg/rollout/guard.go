@@ -27,7 +27,7 @@ func (p *pass) guard(ctx context.Context, next, leaving []*object, guarded map[m
 		case ctx.Err() != nil:
 			return held, fmt.Errorf("looking for instances of %s: %w", id.Name, ctx.Err())
 		case err != nil:
-			held = append(held, o.unread("could not look for instances: %s%s", err, conversionAdvice(id.Name, err)))
+			held = append(held, o.unread("could not list instances: %s%s", err, conversionAdvice(id.Name, err)))
 		case len(instances) > 0:
 			held = append(held, o.leave(ReasonCRDInstances, true, fmt.Sprintf(
 				"still has instances (%s), which would be deleted with it: delete them, or acknowledge their deletion", strings.Join(instances, ", "))))

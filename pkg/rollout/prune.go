@@ -105,9 +105,9 @@ func (p *pass) removeInTurns(ctx context.Context, objects, unclaimed []*object) 
 }
 
 func postponed(turns []turn, early bool) []Failure {
-	why := "waits for the objects that were rolled out after it to be gone"
+	why := "waits until the objects that were rolled out after it are deleted"
 	if early {
-		why = "waits for the custom resources to be gone, whose controller may need it"
+		why = "waits until the custom resources are deleted, whose controller may need it"
 	}
 	var waiting []Failure
 	for _, turn := range turns {

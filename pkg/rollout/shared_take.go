@@ -55,7 +55,7 @@ func TakesMore(wanted map[string]any, live *unstructured.Unstructured, us string
 // dry-run.
 func (o *object) wouldTake(ctx context.Context, live *unstructured.Unstructured) ([]managedfields.Taken, error) {
 	if o.engine.Trier == nil {
-		return nil, errors.New("an engine that takes fields of others needs a Trier")
+		return nil, errors.New("an engine that takes fields of other managers needs a Trier")
 	}
 	body, err := o.manifests.Without(ctx, o.step, nil)
 	if err != nil {

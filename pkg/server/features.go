@@ -28,7 +28,7 @@ func addFeatures(gate featuregate.MutableVersionedFeatureGate) error {
 // setFeatures sets the gates of the flag. An earlier version may have had other gates.
 func (o *Options) setFeatures() error {
 	if err := o.Run.ComponentGlobalsRegistry.Set(); err != nil {
-		return fmt.Errorf("--feature-gates: %w; this version takes those that `penstock serve --help` lists: remove the others", err)
+		return fmt.Errorf("--feature-gates: %w; this version accepts the gates that `penstock serve --help` lists: remove any other", err)
 	}
 	return nil
 }

@@ -129,14 +129,14 @@ func arrive(ctx context.Context, o *Options, h *host.Host, db *database.Database
 func runUntilEnd(ctx context.Context, o *Options, h *host.Host, db *database.Database) error {
 	err := runUntilDecided(ctx, o, h, db)
 	for errors.Is(err, errDecided) {
-		klog.FromContext(ctx).Info("It is known now what the store is; starting over")
+		klog.FromContext(ctx).Info("The identity of the store is known now; starting over")
 		err = runUntilDecided(ctx, o, h, db)
 	}
 	return err
 }
 
 // errDecided ends a degraded run when the identity of the store can be decided.
-var errDecided = errors.New("it is known now what the store is")
+var errDecided = errors.New("the identity of the store is known now")
 
 // runUntilDecided runs until ctx ends. It returns errDecided if the identity of the store must be
 // decided again.

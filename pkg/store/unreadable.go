@@ -112,5 +112,5 @@ func (u *Unreadable) Check(ctx context.Context) error {
 	for _, record := range records {
 		lines = append(lines, fmt.Sprintf("%s: %s", record.Key, record.Why))
 	}
-	return fmt.Errorf("%d records of the store cannot be read; what they belong to is left as it is, everything else goes on: %s", len(records), strings.Join(lines, "; "))
+	return fmt.Errorf("%d records of the store cannot be read; their extensions and profiles are left as they are, everything else continues: %s", len(records), strings.Join(lines, "; "))
 }

@@ -30,7 +30,7 @@ func newAdoptHelm(p Program) *cobra.Command {
 			"with the same numbers, the deployed one Active, the older ones Archived, so that diffs and rollbacks work from\n" +
 			"the first day. Objects are taken over as they are, and none is created again. Where an object matches the\n" +
 			"release, only its ownership changes. Helm's own records stay.\n\n" +
-			"The command refuses when objects differ from the release, or are gone, unless --overwrite is given.\n" +
+			"The command refuses when objects differ from the release, or are missing, unless --overwrite is given.\n" +
 			"While Helm has a newer revision than the adopted one, Penstock writes nothing (reason Contested):\n" +
 			"the same command adopts that revision, and --undo gives everything back to Helm.\n\n" +
 			"You need the rights to read the Secrets of the release and to annotate the Secret of its deployed revision, to create\n" +
@@ -52,7 +52,7 @@ func newAdoptHelm(p Program) *cobra.Command {
 	flags.StringVarP(&options.request.Namespace, "namespace", "n", "", "Namespace of the release.")
 	flags.StringVar(&options.request.Extension, extensionFlag, "", "Name of the extension. Default: the name of the release.")
 	flags.BoolVar(&options.undo, "undo", false, "Give everything back to Helm: the revisions are deleted, the objects stay as they are.")
-	flags.BoolVar(&options.request.Overwrite, "overwrite", false, "Overwrite objects that differ from the release, and create those that are gone.")
+	flags.BoolVar(&options.request.Overwrite, "overwrite", false, "Overwrite objects that differ from the release, and create missing ones.")
 	flags.StringVar(&options.manager, "field-manager", "helm", "Field manager that gets the fields back (--undo): the name of the program that runs Helm.")
 	if err := command.MarkFlagRequired("namespace"); err != nil {
 		panic(err) // The flag is not defined above.

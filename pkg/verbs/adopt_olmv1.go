@@ -30,7 +30,7 @@ func newAdoptOLMv1(p Program) *cobra.Command {
 			"from ClusterExtensionRevisions of version v1, or else from the Helm release; the ClusterExtension owns them.\n" +
 			"Objects are taken over as they are; they lose their owner, so that deleting OLM's own objects deletes none of them.\n\n" +
 			"Scale operator-controller to zero first. The command prints a table, then takes over one extension after the other.\n" +
-			"It refuses when objects differ from what was rolled out, or are gone, unless --overwrite is given.\n" +
+			"It refuses when objects differ from the rolled-out content, or are missing, unless --overwrite is given.\n" +
 			"With --undo, operator-controller finds its objects as they were.\n\n" +
 			"You need the rights to list ClusterExtensions, OLM's revisions and Deployments, to read the Secrets in the namespace of\n" +
 			"operator-controller, to create revisionhistories/import and clusterextensionrevisions, and to get, create, patch and\n" +
@@ -49,7 +49,7 @@ func newAdoptOLMv1(p Program) *cobra.Command {
 	options.addTo(flags, "How long to wait for each revision until it has succeeded, or is gone.")
 	flags.StringVarP(&options.request.Namespace, "namespace", "n", "olmv1-system", "Namespace of operator-controller.")
 	flags.BoolVar(&options.undo, "undo", false, "Give the extensions back to OLM: the revisions are deleted, the objects stay as they are.")
-	flags.BoolVar(&options.request.Overwrite, "overwrite", false, "Overwrite objects that differ from what was rolled out, and create those that are gone.")
+	flags.BoolVar(&options.request.Overwrite, "overwrite", false, "Overwrite objects that differ from the rolled-out content, and create missing ones.")
 	return command
 }
 

@@ -13,7 +13,7 @@ func newCatalogDiff(p Program) *cobra.Command {
 	output, images := "", registryFlags{}
 	command := &cobra.Command{
 		Use:   "diff BEFORE AFTER",
-		Short: "Say what a new catalog changes, and for whom",
+		Short: "Show the changes of a new catalog, and the extensions that they reach",
 		Long: "Compare two catalogs: packages, channels and versions that are added or removed, what becomes deprecated, and\n" +
 			"for every version that may be installed, the version to which an extension without a range of versions would upgrade.\n\n" +
 			"The command does not judge the changes: the exit status is 0 whenever both catalogs can be read.",

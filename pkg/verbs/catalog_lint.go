@@ -14,8 +14,8 @@ func newCatalogLint(p Program) *cobra.Command {
 	output, images := "", registryFlags{}
 	command := &cobra.Command{
 		Use:   "lint FILE|DIR|oci://IMAGE...",
-		Short: "Say what is wrong with a catalog",
-		Long: "Check a catalog by opm's rules, and for what OLM v1 cannot use. Several files are parts of one catalog.\n\n" +
+		Short: "Report the faults of a catalog",
+		Long: "Check a catalog by opm's rules, and for parts that OLM v1 cannot use. Several files are parts of one catalog.\n\n" +
 			"An error is something that opm refuses; a server that reads the catalog may still accept it. A warning is something\n" +
 			"that OLM v1 does not use as intended. Exit status: 0 without errors, 1 with errors, 2 when the catalog cannot be read.",
 		Example: p.examples(

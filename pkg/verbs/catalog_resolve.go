@@ -59,7 +59,7 @@ func (o *catalogResolveOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.request.Version, "version", "", "Range of versions, for instance 1.2.x or '>=1.2 <2'. Default: any version.")
 	flags.StringArrayVar(&o.request.Channels, "channel", nil, "Channel to search; may be given several times. Default: all channels.")
 	flags.StringVar(&o.installed, "installed", "", "Installed bundle, BUNDLE=VERSION: only its successors are allowed.")
-	flags.BoolVar(&o.request.SelfCertified, "self-certified", false, "Allow every version, whatever is installed, as upgradeConstraintPolicy SelfCertified does.")
+	flags.BoolVar(&o.request.SelfCertified, "self-certified", false, "Allow every version, also if it is no successor, as upgradeConstraintPolicy SelfCertified does.")
 }
 
 const catalogFlag = "catalog"

@@ -84,7 +84,7 @@ func unregister(command *cobra.Command, options unregisterOptions) error {
 		fmt.Fprintf(out, "%s deleted\n", what)
 	})
 	if err != nil {
-		return fmt.Errorf("not all of the registration is gone, run the command again: %w", err)
+		return fmt.Errorf("not all of the registration is deleted, run the command again: %w", err)
 	}
 	_, err = fmt.Fprintf(out, farewell, options.namespace)
 	return err

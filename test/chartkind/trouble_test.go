@@ -23,7 +23,7 @@ func lent(w shared) {
 		return fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1alpha1, kind: ClusterExtensionRevision, metadata: {name: %s}, spec: {revision: 1, phases: [{name: all, objects: [{object: %s}]}]}}", name, kind)
 	}
 	w.MustKubectlInput(revision("lent-1"), "create", "-f", "-")
-	const says = "would be system:serviceaccount:penstock-system:penstock-engine, which writes for others: create it in your own name, not through a revision or a plan"
+	const says = "would be system:serviceaccount:penstock-system:penstock-engine, which writes for other users: create it in your own name, not through a revision or a plan"
 	w.await(revisions, "", "lent-1", "it says why it is not rolled out", func(object *unstructured.Unstructured) bool {
 		if object == nil {
 			return false

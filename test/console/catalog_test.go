@@ -110,7 +110,7 @@ func catalog(i *installation, p *page) {
 	// The page shows the changes before the user can install.
 	p.refuses("#do-install", "it needs a namespace")
 	p.types("#install-namespace", "harbour")
-	p.refuses("#do-install", "look first at what it would do")
+	p.refuses("#do-install", "preview it first")
 	p.click("#preview")
 	p.sees("Effects", "there is no namespace harbour", "It leads to version 1.1.0", "channels: - stable")
 	choose(p, "#install-channel", "")
@@ -246,7 +246,7 @@ func anotherVersion(i *installation, p *page) {
 	p.refuses("#ask-version", "it asks for that already")
 	p.run(clear("#version"))
 	p.types("#version", ">=9")
-	p.refuses("#ask-version", "look first at what it would lead to")
+	p.refuses("#ask-version", "preview the result first")
 	p.click("#lead")
 	p.sees("Result", "No version can be installed", "in the range")
 	p.run(clear("#version"))

@@ -98,7 +98,7 @@ func fleet(i *installation, author *cluster.Access, first, second *page) {
 	second.until("the cluster that failed can be chosen", `document.querySelector('[aria-label="Choose edge-2"]').click() || true`)
 	second.works("#retry")
 	second.click("#skip")
-	second.sees("Skip rollout lamps-2?", "The rollout goes on without these clusters.", "edge-2")
+	second.sees("Skip rollout lamps-2?", "The rollout continues without these clusters.", "edge-2")
 	second.click("#yes")
 	second.sees("Completed", "Skipped", "by bert", "1 of 2 clusters succeeded")
 	author.MustKubectl("delete", "clusterextensionset", "lamps", poll.TimeoutFlag)

@@ -125,7 +125,7 @@ func behindIngress(t *testing.T, i *installation) {
 		says         string
 	}{
 		"own page":           {"GET", "/api/me", func(*http.Request) {}, 200, "system:serviceaccount:shop:dora"},
-		"own page, write":    {"POST", write, func(*http.Request) {}, 409, "look at it again"},
+		"own page, write":    {"POST", write, func(*http.Request) {}, 409, "review it again"},
 		"web page, read":     {"GET", "/api/me", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403, "only pages of the console"},
 		"sibling, write":     {"POST", write, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }, 403, "only pages of the console"},
 		"other origin":       {"POST", write, func(r *http.Request) { r.Header.Set("Origin", "https://evil.test") }, 403, "another origin"},

@@ -24,7 +24,7 @@ func planDrift(ctx context.Context, d *demo) {
 	d.mode(ctx, "Predictive", "nothing was put back")
 	out := d.show(ctx, "kubectl penstock plan run "+planName)
 	plan = d.reached(ctx, v1alpha1.PhaseReviewRequired)
-	d.claim(strings.Contains(out, "hash "+plan.Status.PlanHash), "the plan was computed anew, and waits for its approval", plan.Status.PlanHash, out)
+	d.claim(strings.Contains(out, "hash "+plan.Status.PlanHash), "the plan was computed again, and waits for its approval", plan.Status.PlanHash, out)
 	d.approve(ctx, "mode is ours")
 	d.execution(ctx, func(*v1alpha1.ConfigurationPlan) {})
 	d.mode(ctx, "Automatic", "the KubeDescheduler evicts again")

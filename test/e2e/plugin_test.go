@@ -113,7 +113,7 @@ func byPlugin(w sharedPlane) {
 	out = w.typesAs(plugin.User{Input: &answer{text: "y\n", before: func() {
 		w.MustKubectlInput(revision("beacon", 1).Phase("all", configMap("default", "beacon-faster", "x=1")).String(), "create", "-f", "-")
 	}}}, 3, `kubectl penstock deploy ./manifests --name lighthouse`, names...)
-	w.says(out.Stderr, "somebody has created beacon-1 meanwhile: run the command again")
+	w.says(out.Stderr, "beacon-1 was created meanwhile: run the command again")
 
 	// An install.
 	out = w.types(0, `kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0`, names...)
@@ -210,7 +210,7 @@ func (i interruption) Read([]byte) (int, error) {
 }
 
 // reviewByPlugin reads the plan that waits. An approval of another hash is a conflict, and
-// what was set aside is computed anew.
+// what was set aside is computed again.
 func reviewByPlugin(w sharedPlane) {
 	w.says(w.types(0, `kubectl penstock plan list`).Stdout, "rebalance")
 	w.says(w.types(0, `kubectl penstock plan list`).Stdout, "plan rebalance waits for an approval, impact High", "LoadAwareRebalancing", "0/2")

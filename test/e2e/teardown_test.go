@@ -228,11 +228,11 @@ func notEmpty(w sharedPlane) {
 	w.MustKubectl("get", "deployment/server", "configmap/settings", in) // nothing is deleted
 	w.acknowledge("notempty-1", "notempty/data")
 	w.gone("pvc/data", "deployment/server", "configmap/settings", in)
-	w.condition("notempty-1", "Stalled", "True", "Namespace notempty: has objects of others, which are deleted with it: Deployment.apps mine")
+	w.condition("notempty-1", "Stalled", "True", "Namespace notempty: has objects of other owners, which are deleted with it: Deployment.apps mine")
 	if message := w.read(`.status.conditions[?(@.type=="Stalled")].message`, "cer", "notempty-1"); strings.Contains(message, "uncounted") || strings.Contains(message, "more") {
 		w.t.Errorf("what every namespace is full of counts: %s", message)
 	}
-	w.acknowledge("notempty-1", "objects of others")
+	w.acknowledge("notempty-1", "objects of other owners")
 	w.gone("cer/notempty-1")
 	w.gone("namespace/notempty")
 }

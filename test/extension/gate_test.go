@@ -76,7 +76,7 @@ func TestGate(t *testing.T) {
 	// The first upgrade after the handover deletes the Secrets of the release.
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: "+next, "upgradeConstraintPolicy: SelfCertified"))
 	w.awaitRevision(fmt.Sprintf("%s-%d", w.name, revision+1), "an upgrade by the engine", succeeded)
-	w.awaitRevision(fmt.Sprintf("%s-%d", w.name, revision), "the Secrets of the release are gone", func(r *olmv1alpha1.ClusterExtensionRevision) bool {
+	w.awaitRevision(fmt.Sprintf("%s-%d", w.name, revision), "the Secrets of the release are deleted", func(r *olmv1alpha1.ClusterExtensionRevision) bool {
 		return r.Annotations[olmv1alpha1.ReleaseSecretsAnnotation] == "removed"
 	})
 	if left := w.MustKubectl("get", "secrets", "-n", "penstock-system", "-l", "owner=operator-controller", "-o", "name"); left != "" {

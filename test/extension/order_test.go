@@ -36,7 +36,7 @@ func ordered(w shared) {
 	alice.MustKubectl("patch", "clusterextension", base, "--type=merge", "-p", `{"spec":{"source":{"catalog":{"version":"2.0.0"}}}}`)
 	w.awaitExtension(base, "it is held", is("Ready=False/RequiredByOthers", "Stalled=True/RequiredByOthers"))
 	refused := w.Kubectl("delete", "clusterextension", base)
-	if refused.ExitCode == 0 || !strings.Contains(refused.Stderr, "1 installed extensions require it; to go on") {
+	if refused.ExitCode == 0 || !strings.Contains(refused.Stderr, "1 installed extensions require it; to continue") {
 		w.t.Fatalf("the deletion: %s", refused)
 	}
 	message := w.MustKubectl("get", "clusterextension", base, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`)

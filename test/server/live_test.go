@@ -267,7 +267,7 @@ func liveDrift(t *testing.T, w *liveHost) {
 		"Added ConfigMap doomed",
 		"Warning Drift ConfigMap settings: was changed since it was rolled out: .data.colour by mallory; .metadata.labels was removed",
 		"Warning Drift Secret creds: was changed since it was rolled out: .data.password by mallory",
-		"Warning Drift ConfigMap doomed: was rolled out, and somebody has deleted it: a rollout creates it again",
+		"Warning Drift ConfigMap doomed: was rolled out, and was deleted since: a rollout creates it again",
 		"Info Drift ConfigMap elsewhere: labels, annotations or managedFields by which Penstock recognizes it were changed: a rollout sets them again",
 	)
 	t.Logf("\n%s", w.Kubectl("get", "revisiondiff", "live-1..live"))
@@ -276,7 +276,7 @@ func liveDrift(t *testing.T, w *liveHost) {
 
 func liveConflict(t *testing.T, w *liveHost) {
 	d := w.live(t, w.Access, "live-2..live", func(d liveDiff) error {
-		return missing(strings.Join(d.said(), "\n"), []string{"Warning Conflict ConfigMap settings: somebody else has fields of it, and takes .data.colour of mallory"})
+		return missing(strings.Join(d.said(), "\n"), []string{"Warning Conflict ConfigMap settings: another field manager has fields of it, and takes .data.colour of mallory"})
 	})
 	if d.Summary.Withheld != 0 {
 		t.Errorf("withheld from an administrator: %+v", d.Summary)
@@ -306,7 +306,7 @@ func liveWithheld(t *testing.T, w *liveHost) {
 			[]string{
 				"Changed ConfigMap settings replace .data.colour, add .metadata.labels", "Changed ConfigMap elsewhere replace .data.k", "Added ConfigMap fresh", "Added ConfigMap later",
 				"Critical Collision ConfigMap theirs: exists already and was not made by this extension; collision protection leaves it alone (the next revision takes it over with collisionProtection: IfNoController or None): a rollout stops here",
-				"Warning Conflict ConfigMap settings: somebody else has fields of it, and takes .data.colour of mallory",
+				"Warning Conflict ConfigMap settings: another field manager has fields of it, and takes .data.colour of mallory",
 				"Info NotTried ConfigMap fresh: the API server was not asked about it, as you cannot create it",
 				"Info NotTried ConfigMap later: the API server was not asked about it, as you cannot create it",
 			},

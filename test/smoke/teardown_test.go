@@ -17,7 +17,7 @@ func teardown(s scenario) {
 	s.Condition("cer/teardown-1", "Progressing", "True", "2 objects are still to go", "ConfigMap teardown/second", "it waits for its finalizer example.com/hold")
 	s.Is("configmap/first", ".metadata.deletionTimestamp", "")
 	why := s.types(0, "why teardown")
-	s.Says(why, "teardown-1 is being deleted", "ConfigMap teardown/second", "its finalizer example.com/hold", "It ends when its objects are gone")
+	s.Says(why, "teardown-1 is being deleted", "ConfigMap teardown/second", "its finalizer example.com/hold", "It ends when its objects are deleted")
 	s.Lacks(why, "by itself")
 
 	s.Patch("configmap/second", `{"metadata":{"finalizers":null}}`)

@@ -41,7 +41,7 @@ func Open(path, format string) (*Root, error) {
 	}
 	for _, folder := range half {
 		if err := os.RemoveAll(folder); err != nil {
-			return nil, fmt.Errorf("removing what is half-made: %w", err)
+			return nil, fmt.Errorf("removing an incomplete folder: %w", err)
 		}
 	}
 	return &Root{path: path, format: format, slot: make(chan struct{}, 1), needed: map[string]int{}}, nil

@@ -140,7 +140,7 @@ func (s *Store) lockThere(ctx context.Context, name string) (*os.File, error) {
 }
 
 // errHeld reports that another process has the lock.
-var errHeld = errors.New("it is held by somebody else")
+var errHeld = errors.New("another process holds it")
 
 // tryLock creates a file if needed, and locks it exclusively.
 func tryLock(name string) (*os.File, error) {

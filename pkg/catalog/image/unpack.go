@@ -232,7 +232,7 @@ func (a attempt) symlink(name, target string) error {
 		resolved = strings.TrimPrefix(path.Clean(target), "/")
 	}
 	if len(target) > a.limits.Path || resolved == ".." || strings.HasPrefix(resolved, "../") || !a.keeps(resolved) {
-		return refuse(name, "it links to %q; links must stay in what is kept of the image: %s", shortened(target), strings.Join(a.keep, ", "))
+		return refuse(name, "it links to %q; links must stay in the kept paths of the image: %s", shortened(target), strings.Join(a.keep, ", "))
 	}
 	relative, err := filepath.Rel(path.Dir(name), path.Clean(resolved))
 	if err != nil {
@@ -248,7 +248,7 @@ func (a attempt) symlink(name, target string) error {
 func (a attempt) link(name, target string) error {
 	resolved, err := a.clean(target)
 	if err != nil || !a.keeps(resolved) || resolved == name {
-		return refuse(name, "it is a hard link to %q; the target must be another file in what is kept of the image: %s", shortened(target), strings.Join(a.keep, ", "))
+		return refuse(name, "it is a hard link to %q; the target must be another file in the kept paths of the image: %s", shortened(target), strings.Join(a.keep, ", "))
 	}
 	found, err := a.root.Lstat(resolved)
 	if err != nil || !found.Mode().IsRegular() {

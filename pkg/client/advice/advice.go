@@ -413,7 +413,7 @@ func Plan(plan *hcov1alpha1.ConfigurationPlan) Advice {
 		}
 		a := describe(inWords(plan.Status.Phase), ready.Reason, message)
 		if plan.Status.Phase == hcov1alpha1.PhaseInProgress && awaitsPool(plan) {
-			a.Do = "It goes on when the Machine Config Operator has done that; if it does not run, the plan waits until its time is over"
+			a.Do = "It continues when the Machine Config Operator has done that; if it does not run, the plan waits until its time is over"
 		}
 		return a
 	}

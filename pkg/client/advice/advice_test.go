@@ -193,7 +193,7 @@ func TestExtension(t *testing.T) {
 			want: []string{"argocd-1 was available, but it is not known whether it still is: watches do not answer. It is known when the cluster answers."},
 		},
 		"Archived": {reason: "the end", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, lifecycle(v1alpha1.LifecycleStateArchived), "Progressing=False/Archived")}, want: []string{"argocd-1 is archived."}},
-		"Deleted":  {reason: "on its way out", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, deleted, "Progressing=True/TearingDown: 2 objects are still to go")}, want: []string{"argocd-1 is being deleted: 2 objects are still to go. It ends when its objects are gone."}},
+		"Deleted":  {reason: "on its way out", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, deleted, "Progressing=True/TearingDown: 2 objects are still to go")}, want: []string{"argocd-1 is being deleted: 2 objects are still to go. It ends when its objects are deleted."}},
 		"Unreadable": {
 			reason: "the record is damaged", revisions: []*v1alpha1.ClusterExtensionRevision{revision(0, func(r *v1alpha1.ClusterExtensionRevision) {
 				r.ObjectMeta = objectmeta.Unreadable("argocd-1", os.ErrInvalid)
@@ -225,8 +225,8 @@ func TestPlan(t *testing.T) {
 		want       string
 	}{
 		"Review":  {hcov1alpha1.PhaseReviewRequired, "2 items", []string{"Ready=False/ReviewRequired"}, "plan a waits for its approval: 2 items. An approver of plans must review and approve it. The command: kubectl penstock plan approve a"},
-		"Rights":  {hcov1alpha1.PhaseFailed, "alice approved the plan and cannot create x", []string{"Ready=False/ApproverLacksRights"}, "plan a has failed: alice approved the plan and cannot create x. An approver of plans must have it computed anew (retry), and approved by somebody with the rights to do what it does. The command: kubectl penstock plan run a"},
-		"Drifted": {hcov1alpha1.PhaseDrifted, "bob changed .spec", []string{"Ready=False/ConfigurationDrifted"}, "plan a was carried out, but its targets were changed since: bob changed .spec. The author of the plan must settle with the person or controller that changed it, or have the plan computed anew (retry), and review it. The command: kubectl penstock plan run a"},
+		"Rights":  {hcov1alpha1.PhaseFailed, "alice approved the plan and cannot create x", []string{"Ready=False/ApproverLacksRights"}, "plan a has failed: alice approved the plan and cannot create x. An approver of plans must have it computed again (retry), and approved by a user with the rights for its changes. The command: kubectl penstock plan run a"},
+		"Drifted": {hcov1alpha1.PhaseDrifted, "bob changed .spec", []string{"Ready=False/ConfigurationDrifted"}, "plan a was carried out, but its targets were changed since: bob changed .spec. The author of the plan must settle with the person or controller that changed it, or have the plan computed again (retry), and review it. The command: kubectl penstock plan run a"},
 		"Frozen": {hcov1alpha1.PhaseInProgress, (&rollout.Freeze{Author: "alice", Reason: "the year ends"}).String() + "; nothing is written", []string{"Ready=False/InProgress"},
 			"plan a waits for the end of a freeze: frozen by alice: the year ends; nothing is written. An administrator of the cluster must end the freeze: delete the ConfigMap penstock-freeze in the namespace of Penstock. The command: kubectl penstock unfreeze"},
 		"Second": {hcov1alpha1.PhaseReviewRequired, "1 of 2 approvals: approved by bob; another person approves it by a POST of hash h to the subresource approve: kubectl penstock plan approve a", []string{"Ready=False/ReviewRequired"},
@@ -235,7 +235,7 @@ func TestPlan(t *testing.T) {
 		"Window":    {hcov1alpha1.PhaseInProgress, "item 2 of 2 waits", []string{"Ready=False/WaitingForWindow"}, "plan a is being carried out: item 2 of 2 waits. It continues by itself when the window opens."},
 		"Progress":  {hcov1alpha1.PhaseInProgress, "item 1 of 2", []string{"Ready=False/InProgress"}, "plan a is being carried out: item 1 of 2. It continues by itself."},
 		"Done":      {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed"}, "plan a is carried out."},
-		"Outdated":  {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed", "UpgradeAvailable=True/LogicChanged"}, "plan a is carried out, but would be different today. The author of the plan must have the plan computed anew (retry), and review it: it would be different today. The command: kubectl penstock plan run a"},
+		"Outdated":  {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed", "UpgradeAvailable=True/LogicChanged"}, "plan a is carried out, but would be different today. The author of the plan must have the plan computed again (retry), and review it: it would be different today. The command: kubectl penstock plan run a"},
 		"Young":     {"", "", nil, "plan a has not been looked at yet. It is computed soon; if this lasts, make sure that a replica of Penstock leads."},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ const (
 	log      = "kubectl logs --namespace penstock-system --selector app.kubernetes.io/name=penstock --tail 100"
 
 	// gone does not promise the deletion of the objects: it depends on their finalizers.
-	gone = "It ends when its objects are gone"
+	gone = "It ends when its objects are deleted"
 
 	another = "choose another version in spec.source.catalog.version"
 	// configured lists the settings by which a user of a catalog can correct a version that does
@@ -121,13 +121,13 @@ func revisionSteps() map[string]step {
 		"NoEarlierSuccess": {signal: NeedsAttention, who: Author, do: "correct that in the next revision: no earlier one has succeeded", example: next,
 			catalog: &answer{do: "correct spec.config, or " + another + ": no earlier revision has succeeded", command: versions}},
 		"IsRollback": {signal: NeedsAttention, who: Author, do: "make the next revision: this one is a rollback itself", example: next, catalog: &answer{do: another + ": this revision is a rollback itself", command: versions}},
-		"Overtaken": {signal: NeedsAttention, who: Author, do: "make the next revision, or roll back to one that is still there", command: rollBack, alone: &answer{do: "make the next revision"},
-			catalog: &answer{another + ", or roll back to a revision that is still there", rollBack, &answer{do: another, command: versions}}},
-		"RollbackRefused": {signal: NeedsAttention, who: Author, do: "do what the message asks; Penstock tries the rollback again by itself", example: rollBack},
+		"Overtaken": {signal: NeedsAttention, who: Author, do: "make the next revision, or roll back to a revision that still exists", command: rollBack, alone: &answer{do: "make the next revision"},
+			catalog: &answer{another + ", or roll back to a revision that still exists", rollBack, &answer{do: another, command: versions}}},
+		"RollbackRefused": {signal: NeedsAttention, who: Author, do: "do as the message asks; Penstock tries the rollback again by itself", example: rollBack},
 
 		// An object that is a target of a plan.
-		"Drifted": {signal: NeedsAttention, who: Planner, do: "have the plan computed anew, and review it", example: run},
-		"Stale":   {signal: NeedsAttention, who: Planner, do: "have the plan computed anew, and review it", example: run},
+		"Drifted": {signal: NeedsAttention, who: Planner, do: "have the plan computed again, and review it", example: run},
+		"Stale":   {signal: NeedsAttention, who: Planner, do: "have the plan computed again, and review it", example: run},
 	}
 }
 
@@ -155,9 +155,9 @@ func extensionSteps() map[string]step {
 		"WaitingForWindow":            {signal: InProgress, who: Owner, do: "do nothing, and it begins when the window opens; or have it begin now", command: "kubectl penstock upgrade {extension}"},
 		"NotUpgradeable":              {signal: InProgress, who: Owner, do: "wait until the operator says that it can be upgraded; or have the upgrade begin now", command: "kubectl penstock upgrade {extension}"},
 		"RequirementsUnmet":           {signal: NeedsAttention, who: Owner, do: "install the extensions that the message names; then it continues by itself", command: "kubectl get clusterextensions"},
-		"RequiredByOthers":            {signal: NeedsAttention, who: Owner, do: "change the extensions that the message names first; or go on without regard to them, by its command", example: "kubectl describe clusterextension {extension}"},
+		"RequiredByOthers":            {signal: NeedsAttention, who: Owner, do: "change the extensions that the message names first; or continue without them, by its command", example: "kubectl describe clusterextension {extension}"},
 		"PullFailed":                  {signal: NeedsAttention, who: Administrator, do: "make the image available to Penstock; Penstock tries again by itself", example: log},
-		"UnsupportedContent":          {signal: NeedsAttention, who: Owner, do: another + "; the message names what Penstock cannot install", command: versions},
+		"UnsupportedContent":          {signal: NeedsAttention, who: Owner, do: another + "; the message names the parts that Penstock cannot install", command: versions},
 		"SignatureVerificationFailed": {signal: NeedsAttention, who: Administrator, do: "have an allowed signer sign the image, or correct the policy that the message names; Penstock tries again by itself", example: "kubectl describe clusterextension {extension}"},
 		"SignatureFormatUnsupported":  {signal: NeedsAttention, who: Administrator, do: "sign the image in a format that Penstock verifies, or allow the image in the signature policy; the message names both, and Penstock tries again by itself", example: "kubectl describe clusterextension {extension}"},
 		"InvalidConfiguration":        {signal: NeedsAttention, who: Owner, do: "correct the field of spec.config, or the annotation, that the message names", command: edit},
@@ -173,7 +173,7 @@ func extensionSteps() map[string]step {
 }
 
 const (
-	anew    = "have the plan computed anew (retry), and review it"
+	anew    = "have the plan computed again (retry), and review it"
 	approve = "kubectl penstock plan approve {plan}"
 	run     = "kubectl penstock plan run {plan}" // computes the plan again, shows it and asks
 )
@@ -199,7 +199,7 @@ func planSteps() map[string]step {
 		"MissingDependency":    {signal: NeedsAttention, who: Administrator, do: "install, or remove, what the message names; the plan notices by itself", example: "kubectl penstock plan show {plan}"},
 		"FieldConflict":        {signal: NeedsAttention, who: Planner, do: "settle with the owners of these fields, or set onConflict to Take; if two plans set the same field, change one of the plans or set its action to Ignore", example: "kubectl penstock plan show {plan}"},
 		"ProfileLocked":        {signal: NeedsAttention, who: Planner, do: "wait for the plan that has the profile, or take the profile from it", example: "kubectl penstock plan show {plan}"},
-		"ApproverLacksRights":  {signal: NeedsAttention, who: Approver, do: "have it computed anew (retry), and approved by somebody with the rights to do what it does", command: run},
+		"ApproverLacksRights":  {signal: NeedsAttention, who: Approver, do: "have it computed again (retry), and approved by a user with the rights for its changes", command: run},
 		"ItemFailed":           {signal: NeedsAttention, who: Planner, do: "see why the item failed, and " + anew + "; or undo the run", command: run},
 		"CompletedWithErrors":  {signal: NeedsAttention, who: Planner, do: "see which items failed, and " + anew + "; or undo the run", command: run},
 		"PlanStale":            {signal: NeedsAttention, who: Planner, do: anew, command: run},

@@ -23,7 +23,7 @@ func (r Request) NameTaken(revisions []v1alpha1.ClusterExtensionRevision) string
 		switch {
 		case one.Labels[v1alpha1.ChainLabel] != r.Name:
 		case owner != nil && owner.Kind == extension.Kind.Kind && owner.Name == r.Name:
-			return fmt.Sprintf("%s belongs to an earlier ClusterExtension %s, and is being deleted: wait until it is gone, or use another name", one.Name, r.Name)
+			return fmt.Sprintf("%s belongs to an earlier ClusterExtension %s, and is being deleted: wait until it is deleted, or use another name", one.Name, r.Name)
 		case owner != nil:
 			return fmt.Sprintf("%s belongs to %s %s: use another name", one.Name, owner.Kind, owner.Name)
 		case r.Approval == extension.ApprovalManual && one.Annotations[extension.ProposedAnnotation] != "true":

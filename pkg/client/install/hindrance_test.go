@@ -34,7 +34,7 @@ func TestNameTaken(t *testing.T) {
 		"at once":  {"their author takes them over", of("buoy", nil), false, ""},
 		"proposed": {"nobody has let it go on", of("buoy", map[string]string{extension.ProposedAnnotation: "true"}), true, ""},
 		"owned":    {"somebody else has them", of("buoy", nil, owner("ChartKind", "x")), false, "belongs to ChartKind x"},
-		"gone":     {"the collector takes them", of("buoy", nil, owner("ClusterExtension", "buoy")), false, "wait until it is gone"},
+		"gone":     {"the collector takes them", of("buoy", nil, owner("ClusterExtension", "buoy")), false, "wait until it is deleted"},
 	} {
 		approval := extension.ApprovalReviewed
 		if tc.manual {

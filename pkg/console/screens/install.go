@@ -78,7 +78,7 @@ func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 		return nil, err
 	}
 	if offered.Latest != asked.Latest {
-		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("the latest version of %s is now %s, and was %s: look at it again", wanted.Package, offered.Latest, asked.Latest)}
+		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("the latest version of %s is now %s, and was %s: review it again", wanted.Package, offered.Latest, asked.Latest)}
 	}
 	// 2. The cluster checks the object, and stores it unless this is a dry run.
 	object, err := wanted.Object()

@@ -70,7 +70,7 @@ func (a *API) setState(ctx context.Context, r *http.Request) (any, error) {
 			return nil, err
 		}
 		if string(now.UID) != asked.UID || now.Generation != asked.Generation {
-			return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("%s was changed since it was shown: look at it again", name)}
+			return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("%s was changed since it was shown: review it again", name)}
 		}
 		patch, err := asked.patch(now.ResourceVersion)
 		if err != nil {

@@ -60,7 +60,7 @@ func (a *API) setVersion(ctx context.Context, r *http.Request) (any, error) {
 		return nil, err
 	}
 	if string(now.UID) != asked.UID || now.Generation != asked.Generation {
-		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("ClusterExtension %s was changed since it was shown: look at it again", name)}
+		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("ClusterExtension %s was changed since it was shown: review it again", name)}
 	}
 	source := now.Spec.Source.Catalog
 	if source == nil {
@@ -73,7 +73,7 @@ func (a *API) setVersion(ctx context.Context, r *http.Request) (any, error) {
 		out.Hidden = &refusal
 	}
 	if allowed := out.allowed(); !asked.DryRun && allowed != asked.Allowed {
-		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("it now leads to %s, and led to %s: look at it again", versionOrNone(allowed), versionOrNone(asked.Allowed))}
+		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("it now leads to %s, and led to %s: review it again", versionOrNone(allowed), versionOrNone(asked.Allowed))}
 	}
 	// 3. The cluster checks the change, and stores it unless this is a dry run. The spec must be
 	// unchanged.

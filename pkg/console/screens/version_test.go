@@ -25,8 +25,8 @@ func TestSetVersion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		body, reason, said string
 	}{
-		"another object":       {`{"uid":"v","generation":3,"version":"1.x","allowed":"1.2.0"}`, ReasonChanged, "look at it again"},
-		"another spec":         {`{"uid":"u","generation":2,"version":"1.x","allowed":"1.2.0"}`, ReasonChanged, "look at it again"},
+		"another object":       {`{"uid":"v","generation":3,"version":"1.x","allowed":"1.2.0"}`, ReasonChanged, "review it again"},
+		"another spec":         {`{"uid":"u","generation":2,"version":"1.x","allowed":"1.2.0"}`, ReasonChanged, "review it again"},
 		"leads elsewhere":      {`{"uid":"u","generation":3,"version":"1.x","allowed":"1.1.0"}`, ReasonChanged, "it now leads to 1.2.0, and led to 1.1.0"},
 		"led nowhere":          {`{"uid":"u","generation":3,"version":"1.x"}`, ReasonChanged, "it now leads to 1.2.0, and led to no version"},
 		"nothing on a screen":  {`{"version":"1.x"}`, "Body", "uid and generation are required"},

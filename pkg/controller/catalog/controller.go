@@ -173,7 +173,7 @@ func (c *Controller) next(ctx context.Context) bool {
 		c.queue.AddRateLimited(name)
 		return true
 	case err != nil:
-		klog.FromContext(ctx).Error(err, "A catalog could not be brought up to date; trying again", "catalog", name)
+		klog.FromContext(ctx).Error(err, "A catalog could not be reconciled; trying again", "catalog", name)
 		c.queue.AddRateLimited(name)
 		return true
 	}

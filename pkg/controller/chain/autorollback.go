@@ -93,7 +93,7 @@ func wantsBack(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) bo
 // revision would uninstall the extension, which only users may decide.
 func backTo(revisions []olmv1alpha1.ClusterExtensionRevision) (string, *refusal) {
 	if of := revisions[0].Annotations[olmv1alpha1.RollbackOfAnnotation]; of != "" {
-		return "", &refusal{reasonIsRollback, fmt.Sprintf("it is itself a rollback, to %s: somebody has to decide what to do next", of)}
+		return "", &refusal{reasonIsRollback, fmt.Sprintf("it is itself a rollback, to %s: a person must decide what to do next", of)}
 	}
 	for i := range revisions[1:] {
 		earlier := &revisions[1+i]
@@ -134,7 +134,7 @@ func overtaken(head store.Head, failed *olmv1alpha1.ClusterExtensionRevision) *r
 	if head.Next() <= failed.Spec.Revision+1 {
 		return nil
 	}
-	return &refusal{reasonOvertaken, fmt.Sprintf("revision %d was created since then and is gone again: somebody has to decide what to do next", head.Next()-1)}
+	return &refusal{reasonOvertaken, fmt.Sprintf("revision %d was created since then and was deleted: a person must decide what to do next", head.Next()-1)}
 }
 
 // rollBack requests the rollback. It returns the reason if the request failed.

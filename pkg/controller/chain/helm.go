@@ -63,15 +63,15 @@ func (h helm) Claims(ctx context.Context) (string, error) {
 	next.Revision = newest
 	switch {
 	case newest > h.release.Revision && owner == chunked.Owner:
-		return fmt.Sprintf("OLM's operator-controller has revision %d of release %s (%s), and %d was adopted: nothing is written until somebody decides. "+
+		return fmt.Sprintf("OLM's operator-controller has revision %d of release %s (%s), and %d was adopted: nothing is written until a person decides. "+
 			"Scale operator-controller to zero; then leave everything to it (kubectl penstock adopt olmv1 %s --undo), or keep what Penstock has (kubectl annotate --overwrite cer %s %s=%s)",
 			newest, name, status, h.release.Revision, h.release.Name, h.revision, olmv1alpha1.HelmReleaseAnnotation, next), nil
 	case newest > h.release.Revision:
-		return fmt.Sprintf("Helm has revision %d of release %s (%s), and %d was adopted: nothing is written until somebody decides. "+
+		return fmt.Sprintf("Helm has revision %d of release %s (%s), and %d was adopted: nothing is written until a person decides. "+
 			"Adopt the newer one (kubectl penstock adopt helm %s -n %s%s), leave everything to Helm (the same with --undo), or keep what Penstock has (kubectl annotate --overwrite cer %s %s=%s)",
 			newest, name, status, h.release.Revision, h.release.Name, h.release.Namespace, h.extensionFlag(), h.revision, olmv1alpha1.HelmReleaseAnnotation, next), nil
 	case status == "uninstalling" || status == "uninstalled":
-		return fmt.Sprintf("Helm has uninstalled release %s: nothing is written until somebody decides. "+
+		return fmt.Sprintf("Helm has uninstalled release %s: nothing is written until a person decides. "+
 			"Delete the revisions of the extension, or keep the extension: kubectl delete secret -n %s -l owner=helm,name=%s", name, h.release.Namespace, h.release.Name), nil
 	}
 	return "", nil

@@ -384,7 +384,7 @@ func (c *Controller) begin(ctx context.Context, s *served) {
 	running.Go(func() { s.watch(ctx) })
 	for range passWorkers {
 		running.Go(func() {
-			maker.Work(ctx, s.passes, s.pass, "A custom resource could not be brought up to date; trying again")
+			maker.Work(ctx, s.passes, s.pass, "A custom resource could not be reconciled; trying again")
 		})
 	}
 	for range statusWorkers {

@@ -68,7 +68,7 @@ func (s *served) pass(ctx context.Context, key string) error {
 	if !p.paused && !slices.Contains(object.GetFinalizers(), chartkind.Finalizer) {
 		if err := applyFinalizers(ctx, s.account, s.spec.Resource, object, []string{chartkind.Finalizer}); err != nil {
 			s.noteRefusal(err)
-			return fmt.Errorf("keeping %s until what is installed for it is gone: %w", p, err)
+			return fmt.Errorf("keeping %s until the objects installed for it are deleted: %w", p, err)
 		}
 		return nil // the watch will report it
 	}
@@ -137,7 +137,7 @@ func (s *scope) findRevisions(ctx context.Context) *maker.Outcome {
 	switch {
 	case others && !ours:
 		// The message does not name the owner, which may be in a namespace of another tenant.
-		return irreconcilable("extension %s has revisions of another owner: wait until they are gone, or let spec.extension of ChartKind %s make another name", s.Name, s.name)
+		return irreconcilable("extension %s has revisions of another owner: wait until they are deleted, or let spec.extension of ChartKind %s make another name", s.Name, s.name)
 	case !ours:
 		if stopped := s.isElsewhere(ctx); stopped != nil {
 			return stopped

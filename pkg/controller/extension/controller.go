@@ -208,7 +208,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.Windows.OnChange(c.windowsChanged)
 	for range workers {
 		running.Go(func() {
-			maker.Work(ctx, c.queue, c.reconcile, "A ClusterExtension could not be brought up to date; trying again")
+			maker.Work(ctx, c.queue, c.reconcile, "A ClusterExtension could not be reconciled; trying again")
 		})
 	}
 	<-ctx.Done()

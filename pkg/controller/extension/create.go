@@ -154,7 +154,7 @@ func (s *scope) mayPropose(ctx context.Context, who user.Info) *maker.Outcome {
 	}
 	for i := range s.Revisions {
 		if !neverApproved(&s.Revisions[i]) {
-			return stop(status.NameTaken, fmt.Sprintf("%s was not made for this ClusterExtension: delete this ClusterExtension and use another name; or, to take over what is there, remove annotation %s from this ClusterExtension: the next revision is then made in the name of the user who removed it, and rolled out at once", s.Revisions[i].Name, extension.ApprovalAnnotation), "")
+			return stop(status.NameTaken, fmt.Sprintf("%s was not made for this ClusterExtension: delete this ClusterExtension and use another name; or, to take over the existing revisions, remove annotation %s from this ClusterExtension: the next revision is then made in the name of the user who removed it, and rolled out at once", s.Revisions[i].Name, extension.ApprovalAnnotation), "")
 		}
 	}
 	return s.mayCreate(ctx, who)

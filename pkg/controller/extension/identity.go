@@ -64,7 +64,7 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 			found.Approval = fmt.Sprintf("%s, who wrote the extension, cannot impersonate ServiceAccount %s", stamp.User, account)
 		}
 	default:
-		found.Approval = fmt.Sprintf("%s wrote the extension at %s, which allows one revision within %s; without spec.serviceAccount, somebody must approve the others", stamp.User, stamp.Time.UTC().Format(time.RFC3339), author.Lifetime)
+		found.Approval = fmt.Sprintf("%s wrote the extension at %s, which allows one revision within %s; without spec.serviceAccount, a person must approve the other revisions", stamp.User, stamp.Time.UTC().Format(time.RFC3339), author.Lifetime)
 	}
 	s.unasked = found.Approval == "" && !fresh && s.installed() != nil
 	if found.Review, err = s.review(stamp, fresh); err != nil {

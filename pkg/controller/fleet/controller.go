@@ -149,7 +149,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	})
 	for range workers {
 		running.Go(func() {
-			maker.Work(ctx, c.queue, c.reconcile, "A ClusterExtensionSet could not be brought up to date; trying again")
+			maker.Work(ctx, c.queue, c.reconcile, "A ClusterExtensionSet could not be reconciled; trying again")
 		})
 	}
 	<-ctx.Done()

@@ -66,7 +66,7 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	case p.deleting != "":
 		phase, message, status.Phase = "Deleting", p.deleting, "Deleting"
 		if len(excepted) > 0 {
-			message, stalled = fmt.Sprintf("%s; %d cannot go on: see status.exceptions", message, len(excepted)), true
+			message, stalled = fmt.Sprintf("%s; %d cannot continue: see status.exceptions", message, len(excepted)), true
 		}
 	case len(excepted) > 0 && (phase == "Completed" || phase == ""):
 		phase, message, stalled = "ClustersExcepted", fmt.Sprintf("%d of %d clusters cannot be served: see status.exceptions", len(excepted), len(p.clusters)), true

@@ -128,7 +128,7 @@ func (c *Chain) Proposed(ctx context.Context, digest, stamp string) *Outcome {
 		}
 		message := "%s waits for approval: kubectl get cer %[1]s --subresource=diff, then kubectl penstock resume %[1]s"
 		if !c.isProposal(one) {
-			message = "%s was declined: change what is asked for; or, to have it proposed again, kubectl delete cer %[1]s"
+			message = "%s was declined: change the spec; or, to have it proposed again, kubectl delete cer %[1]s"
 		}
 		return Stop(Proposed, fmt.Sprintf(message, one.Name), "")
 	}

@@ -133,7 +133,7 @@ func (c *Chain) Compare(ctx context.Context, revision *olmv1alpha1.ClusterExtens
 	revision.Spec.LifecycleState = olmv1alpha1.LifecycleStatePaused
 	diff, err := c.Own.Propose(ctx, revision.Name, revision, metav1.CreateOptions{FieldManager: c.FieldManager})
 	if err != nil {
-		return nil, c.refused(revision.Name, nil, fmt.Errorf("comparing it with what is rolled out: %w", err))
+		return nil, c.refused(revision.Name, nil, fmt.Errorf("comparing it with the current revision: %w", err))
 	}
 	if slices.ContainsFunc(c.Revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool {
 		return one.Name == diff.From && c.NeverApproved(&one)

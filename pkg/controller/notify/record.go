@@ -75,7 +75,7 @@ func (c *Controller) sweep(ctx context.Context) error {
 	var plans hcov1alpha1.ConfigurationPlanList
 	for _, list := range []client.ObjectList{&revisions, &plans} {
 		if err := c.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("listing what may be told: %w", err)
+			return fmt.Errorf("listing objects for notifications: %w", err)
 		}
 	}
 	there := map[string]bool{}

@@ -119,7 +119,7 @@ func TestDefect05AbortAppliesNothingMore(t *testing.T) {
 	l.approved()
 	l.is("a", v1alpha1.PhaseInProgress)
 	l.clock.SetTime(l.clock.Now().Add(time.Hour))
-	plan := l.is("a", v1alpha1.PhaseFailed, "not healthy within 1h", "kubectl penstock plan run a (or a POST to the subresource retry) plans what is left, and a rollback undoes what is done")
+	plan := l.is("a", v1alpha1.PhaseFailed, "not healthy within 1h", "kubectl penstock plan run a (or a POST to the subresource retry) plans the rest, and a rollback undoes the executed changes")
 	if states(plan) != "Failed Pending" {
 		t.Errorf("items: %s", states(plan))
 	}

@@ -166,7 +166,7 @@ func (s *scope) conclude(ctx context.Context, targets []wanted, found map[manife
 		}
 		message := "everything is already as the plan says"
 		if run := s.plan.Spec.RestoreRun; run != 0 {
-			message = governance.Restored(run) + " already; computing the plan anew leads back to what its profile says"
+			message = governance.Restored(run) + " already; computing the plan again restores the values of its profile"
 		}
 		if stopped, err := s.stoppedBefore(ctx); err != nil {
 			return err

@@ -102,7 +102,7 @@ func (s *scope) execute(ctx context.Context) error {
 			return nil
 		case item.State == v1alpha1.ItemFailed && s.plan.Spec.FailurePolicy != v1alpha1.FailurePolicyContinue:
 			return s.fail(ctx, cmp.Or(s.reason, governance.ReasonItemFailed), fmt.Sprintf(
-				"item %s failed: %s; the items after it are Pending; %s plans what is left, and a rollback undoes what is done", item.Name, item.Message, governance.AnewCommand(s.plan.Name)))
+				"item %s failed: %s; the items after it are Pending; %s plans the rest, and a rollback undoes the executed changes", item.Name, item.Message, governance.AnewCommand(s.plan.Name)))
 		}
 	}
 	return s.finish(ctx)
@@ -169,13 +169,13 @@ func (s *scope) withdrawn() (bool, string) {
 	spec, status := s.plan.Spec, s.plan.Status
 	switch {
 	case spec.Action != v1alpha1.ActionApply || status.Approval == nil:
-		return true, "the approval was withdrawn while the plan was executed; what is done stays, and what is left is planned anew"
+		return true, "the approval was withdrawn while the plan was executed; executed changes stay, and the rest is planned again"
 	case status.InputsHash != governance.InputsHash(spec):
-		return true, "spec was changed while the plan was executed; what is left is planned anew"
+		return true, "spec was changed while the plan was executed; the rest is planned again"
 	case status.Approval.PlanHash != status.PlanHash || status.Approval.Run != status.Run:
-		return true, "another plan was approved while this one was executed; what is left is planned anew"
+		return true, "another plan was approved while this one was executed; the rest is planned again"
 	case spec.ApprovedPlanHash != "" && spec.ApprovedPlanHash != status.PlanHash:
-		return true, "spec.approvedPlanHash was changed while the plan was executed; what is left is planned anew"
+		return true, "spec.approvedPlanHash was changed while the plan was executed; the rest is planned again"
 	default:
 		return false, ""
 	}
@@ -332,7 +332,7 @@ func (s *scope) fail(ctx context.Context, reason, message string) error {
 func (s *scope) finish(ctx context.Context) error {
 	event, outcome, message := governance.EventDone, v1alpha1.PhaseCompleted, "all items are applied and healthy"
 	if run := s.plan.Spec.RestoreRun; run != 0 {
-		message = governance.Restored(run) + "; computing the plan anew leads back to what its profile says"
+		message = governance.Restored(run) + "; computing the plan again restores the values of its profile"
 	}
 	var failed []string
 	for _, item := range s.plan.Status.Items {
@@ -342,7 +342,7 @@ func (s *scope) finish(ctx context.Context) error {
 	}
 	if len(failed) > 0 {
 		event, outcome = governance.EventDoneWithErrors, v1alpha1.PhaseCompletedWithErrors
-		message = "items failed: " + strings.Join(failed, "; ") + "; " + governance.AnewCommand(s.plan.Name) + " plans what is left"
+		message = "items failed: " + strings.Join(failed, "; ") + "; " + governance.AnewCommand(s.plan.Name) + " plans the rest"
 	}
 	if err := s.endRun(ctx, outcome); err != nil {
 		return err

@@ -27,7 +27,7 @@ func (r *reconciler) sweep(ctx context.Context, queue workqueue.TypedRateLimitin
 		_ = wait.PollUntilContextCancel(ctx, sweepRetry, true, func(ctx context.Context) (bool, error) {
 			names, err := r.known(ctx)
 			if err != nil {
-				log.FromContext(ctx).Error(err, "Looking for plans that were deleted while nobody led")
+				log.FromContext(ctx).Error(err, "Looking for plans that were deleted while no replica led")
 				return false, nil
 			}
 			for _, name := range names {

@@ -167,7 +167,7 @@ func TestContinue(t *testing.T) {
 	l.reach(v1alpha1.PhaseReviewRequired, carryOn)
 	l.refusing(psi())
 	l.approved()
-	plan := l.is("a", v1alpha1.PhaseCompletedWithErrors, "items failed: enable-psi-metrics", "kubectl penstock plan run a (or a POST to the subresource retry) plans what is left")
+	plan := l.is("a", v1alpha1.PhaseCompletedWithErrors, "items failed: enable-psi-metrics", "kubectl penstock plan run a (or a POST to the subresource retry) plans the rest")
 	if states(plan) != "Failed Completed" {
 		t.Errorf("items: %s", states(plan))
 	}

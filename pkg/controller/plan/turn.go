@@ -67,7 +67,7 @@ func (s *scope) outOfTurn(ctx context.Context, turn governance.Turn, next int) (
 		if err := s.endRun(ctx, v1alpha1.PhaseExpired); err != nil {
 			return false, err
 		}
-		return true, s.move(governance.EventExpired, "", fmt.Sprintf("%d of %d items are done, and the others are not: %s", next, len(items), governance.Overdue(s.plan.Spec)))
+		return true, s.move(governance.EventExpired, "", fmt.Sprintf("%d of %d items are done, and the rest is not: %s", next, len(items), governance.Overdue(s.plan.Spec)))
 	}
 	unmet, err := s.unmet(ctx)
 	if err != nil || turn.Open && unmet == "" {

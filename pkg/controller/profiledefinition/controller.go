@@ -169,7 +169,7 @@ func (r *reconciler) sweep(ctx context.Context, queue workqueue.TypedRateLimitin
 		_ = delay.Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 			names, err := r.Identities.Granted(ctx)
 			if err != nil {
-				log.FromContext(ctx).Error(err, "Looking for identities of definitions that were deleted while nobody led")
+				log.FromContext(ctx).Error(err, "Looking for identities of definitions that were deleted while no replica led")
 				return false, nil
 			}
 			for _, name := range slices.Compact(names) {

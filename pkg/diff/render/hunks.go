@@ -153,7 +153,7 @@ func remarkOn(mark byte, content string) string {
 	if len(names) > most {
 		names = append(names[:most], "…")
 	}
-	return "\\ the line above has letters that look like others: " + strings.Join(names, ", ") + "\n"
+	return "\\ the line above has letters that look like other letters: " + strings.Join(names, ", ") + "\n"
 }
 
 func (h *hunks) fit(content string) string {

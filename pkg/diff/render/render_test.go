@@ -144,8 +144,8 @@ func TestLookalikes(t *testing.T) {
 		want     string
 	}{
 		"Line":      {"admin", cyrillic, `\u0430dmin`},
-		"Block":     {"user: admin\nb: c\n", "user: " + cyrillic + "\nb: c\n", "+  user: " + cyrillic + "\n\\ the line above has letters that look like others: U+0430\n"},
-		"Removed":   {"user: " + cyrillic + "\nb: c\n", "user: admin\nb: c\n", "-  user: " + cyrillic + "\n\\ the line above has letters that look like others: U+0430\n"},
+		"Block":     {"user: admin\nb: c\n", "user: " + cyrillic + "\nb: c\n", "+  user: " + cyrillic + "\n\\ the line above has letters that look like other letters: U+0430\n"},
+		"Removed":   {"user: " + cyrillic + "\nb: c\n", "user: admin\nb: c\n", "-  user: " + cyrillic + "\n\\ the line above has letters that look like other letters: U+0430\n"},
 		"NewBlock":  {"", "user: " + cyrillic + "\nb: c\n", "+  user: " + cyrillic + "\n\\ the line above has"},
 		"Honest":    {"a\nb\n", "a\n\u043f\u0440\u0438\u0432\u0435\u0442 \u043c\u0438\u0440\n", "+  \u043f\u0440\u0438\u0432\u0435\u0442 \u043c\u0438\u0440\n"},
 		"Unchanged": {cyrillic + "\nb\n", cyrillic + "\nc\n", "   " + cyrillic + "\n-  b\n+  c\n"},

@@ -78,7 +78,7 @@ func TestNotes(t *testing.T) {
 			reason: "nothing happens by itself",
 			old:    workload("DaemonSet", "{updateStrategy: {type: OnDelete}, template: {metadata: {labels: {a: b}}}}"),
 			new:    workload("DaemonSet", "{updateStrategy: {type: OnDelete}, template: {metadata: {labels: {a: c}}}}"),
-			want:   []string{"Info Restart: the pod template changed: a pod takes the change when somebody deletes it"},
+			want:   []string{"Info Restart: the pod template changed: each Pod takes the change when it is deleted"},
 		},
 		"NoRestart": {
 			reason: "replicas do not replace pods",

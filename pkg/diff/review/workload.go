@@ -255,7 +255,7 @@ func (w *writer) restart() {
 		}
 	case "StatefulSet.apps", "DaemonSet.apps":
 		if w.new.At("spec", "updateStrategy", "type").Str() == "OnDelete" {
-			w.add(note.Info, note.Restart, "the pod template changed: a pod takes the change when somebody deletes it")
+			w.add(note.Info, note.Restart, "the pod template changed: each Pod takes the change when it is deleted")
 			return
 		}
 	default:

@@ -90,7 +90,7 @@ func (s Subject) Written(key Key, object *unstructured.Unstructured) (*Stamp, er
 		return nil, err
 	}
 	if !hmac.Equal([]byte(signature), []byte(stamp.Signature)) {
-		return nil, &Error{Unsigned, "its stamp is not signed by this Penstock: somebody forged it, or it comes from another store"}
+		return nil, &Error{Unsigned, "its stamp is not signed by this Penstock: it is forged, or it comes from another store"}
 	}
 	digest, err := s.Digest(object)
 	if err != nil {

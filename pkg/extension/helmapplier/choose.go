@@ -37,8 +37,8 @@ func Choose(all []Revision) (*Revision, *Blocked) {
 	switch status := releasecommon.Status(all[0].Status); status {
 	case releasecommon.StatusUninstalling, releasecommon.StatusUninstalled:
 		return nil, &Blocked{
-			Message: fmt.Sprintf("revision %d of its Helm release is %s: what is left of it is not taken over", all[0].Version, status),
-			Help:    "wait until the Secrets of the release are gone, or delete them",
+			Message: fmt.Sprintf("revision %d of its Helm release is %s: a release that is being deleted is not taken over", all[0].Version, status),
+			Help:    "wait until the Secrets of the release are deleted, or delete them",
 		}
 	}
 	chosen := &all[0]

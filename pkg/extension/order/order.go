@@ -183,7 +183,7 @@ func Breaks(of Extension, version string, all []Extension, acknowledged string, 
 		slices.Sort(said)
 		text += ", such as " + strings.Join(said, ", ")
 	}
-	return fmt.Sprintf("%s; to go on without regard to that: kubectl annotate --overwrite clusterextension %s %s=%s", text, of.Name, extension.AcknowledgeDependentsAnnotation, id)
+	return fmt.Sprintf("%s; to continue without that: kubectl annotate --overwrite clusterextension %s %s=%s", text, of.Name, extension.AcknowledgeDependentsAnnotation, id)
 }
 
 // maxShown is the number of dependents that a message names.

@@ -47,7 +47,7 @@ func TestHidden(t *testing.T) {
 	if len(said) != 1 {
 		t.Errorf("what others are makes a difference: %v", said)
 	}
-	if got := Breaks(*all["a"], "1.0.0", []Extension{*all["other"]}, "", nothing); strings.Contains(got, "other") || !strings.HasPrefix(got, "1 installed extensions do not allow 1.0.0; to go on") {
+	if got := Breaks(*all["a"], "1.0.0", []Extension{*all["other"]}, "", nothing); strings.Contains(got, "other") || !strings.HasPrefix(got, "1 installed extensions do not allow 1.0.0; to continue") {
 		t.Errorf("it says %q", got)
 	}
 }
@@ -128,7 +128,7 @@ func TestBreaks(t *testing.T) {
 		t.Errorf("all allow 1.9.0, and it says %q", got)
 	}
 	got := breaks("2.0.0", "")
-	if !strings.HasPrefix(got, "1 installed extensions do not allow 2.0.0, such as low (requires a<2); to go on") {
+	if !strings.HasPrefix(got, "1 installed extensions do not allow 2.0.0, such as low (requires a<2); to continue") {
 		t.Errorf("it says %q", got)
 	}
 	_, id, _ := strings.Cut(got, "=")

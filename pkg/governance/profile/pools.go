@@ -106,7 +106,7 @@ func PausedNotes(pools []*unstructured.Unstructured) []string {
 	var notes []string
 	for _, pool := range pools {
 		if paused, _, _ := unstructured.NestedBool(pool.Object, "spec", "paused"); paused {
-			notes = append(notes, fmt.Sprintf("pool %s is paused: the plan waits until somebody unpauses it", pool.GetName()))
+			notes = append(notes, fmt.Sprintf("pool %s is paused: the plan waits until it is unpaused", pool.GetName()))
 		}
 	}
 	return notes

@@ -185,7 +185,7 @@ func rolled(pool *unstructured.Unstructured, facts profile.Facts, at Times) Verd
 	}
 	progress := fmt.Sprintf("(updated %d/%d nodes, ready %d/%d nodes)", updated, total, ready, total)
 	if paused, _, _ := unstructured.NestedBool(pool.Object, "spec", "paused"); paused {
-		return Verdict{State: Paused, Message: fmt.Sprintf("MachineConfigPool %q is paused %s: set spec.paused to false to go on", name, progress)}
+		return Verdict{State: Paused, Message: fmt.Sprintf("MachineConfigPool %q is paused %s: set spec.paused to false to continue", name, progress)}
 	}
 	if message, since, degraded := condition(pool, "NodeDegraded"); degraded {
 		if config := profile.Rendered(facts, pool, "spec"); config != nil && config.GetCreationTimestamp().After(at.Written) {
@@ -257,7 +257,7 @@ func healthCheck(live *unstructured.Unstructured, at Times) Verdict {
 	case "Enabled", "Remediating":
 		return Verdict{State: Done, Message: fmt.Sprintf("it checks %d nodes, %d of them healthy", nodes, healthy)}
 	case "Paused":
-		return Verdict{State: Paused, Message: "it is paused: remove spec.pauseRequests from it to go on"}
+		return Verdict{State: Paused, Message: "it is paused: remove spec.pauseRequests from it to continue"}
 	case "Disabled":
 		message, since, _ := condition(live, "Disabled")
 		if message == "" {

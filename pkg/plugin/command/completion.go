@@ -19,7 +19,7 @@ func newCompletion(s *session.Session) *cobra.Command {
 		Use:   "completion bash|zsh|fish|powershell|install",
 		Short: "Complete commands, flags and names in your shell",
 		Long: "kubectl completes the arguments of a plugin with a program named kubectl_complete-penstock: install puts a link\n" +
-			"with that name beside this program. The others print a script for a shell, for those who call kubectl-penstock itself.",
+			"with that name beside this program. The other commands print a script for a shell, for users who call kubectl-penstock itself.",
 		Example:               "  kubectl penstock completion install\n  kubectl penstock completion bash",
 		ValidArgs:             []cobra.Completion{"bash", "zsh", "fish", "powershell", "install"},
 		Args:                  cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),

@@ -41,7 +41,7 @@ func newDeploy(s *session.Session) *cobra.Command {
 		Long: "Show what the manifests would change as the next revision of the extension, and ask. If you agree, the revision is\n" +
 			"stored and rolled out, and the command shows its progress until it has succeeded or says why it has not. Otherwise\n" +
 			"nothing is stored. Only what was shown is rolled out: a revision never changes, and when the shown changes are out of\n" +
-			"date, because somebody was faster, nothing is rolled out (exit code 3).\n\n" +
+			"date, because the extension changed meanwhile, nothing is rolled out (exit code 3).\n\n" +
 			"--yes refuses critical notes unless --accept names them. With --save-plan the command only writes what it has shown to\n" +
 			"a file. The same command with --plan rolls out exactly that without asking, and nothing when anything has changed\n" +
 			"meanwhile (exit code 3). The file has digests and no content, so the manifests are needed again.\n\n" +
@@ -138,7 +138,7 @@ func (d *deployment) checkPlan() error {
 		{"--save-plan", d.planFile != "" && d.savePlanFile != ""}, {"--yes", d.yes}, {"--dry-run", d.planFile != "" && d.dryRun},
 	} {
 		if flag.given && (d.planFile != "" || d.savePlanFile != "") {
-			return outcome.Errorf(outcome.Unknown, "%s and %s exclude each other: a plan is what somebody has read, and says all of it", file, flag.name)
+			return outcome.Errorf(outcome.Unknown, "%s and %s exclude each other: a saved plan has all settings", file, flag.name)
 		}
 	}
 	return nil
@@ -227,7 +227,7 @@ func (d *deployment) store(ctx context.Context, rendered *v1alpha1.ClusterExtens
 	revision, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Create(ctx, rendered, metav1.CreateOptions{})
 	if err != nil {
 		if now, again := nextNumber(ctx, d.cluster, d.name); again == nil && now > rendered.Spec.Revision {
-			return nil, outcome.Errorf(outcome.Conflict, "somebody has created %s meanwhile: run the command again", olm.RevisionName(d.name, now-1))
+			return nil, outcome.Errorf(outcome.Conflict, "%s was created meanwhile: run the command again", olm.RevisionName(d.name, now-1))
 		}
 		return nil, fmt.Errorf("creating %s: %w", rendered.Name, err)
 	}

@@ -26,7 +26,7 @@ func newFreeze(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "freeze --reason WHY",
 		Short: "Stop all writes of Penstock, in the whole cluster",
-		Long: "Until somebody unfreezes the cluster, Penstock writes nothing to it: no rollout, no repair, no teardown, no run of a\n" +
+		Long: "Until the cluster is unfrozen, Penstock writes nothing to it: no rollout, no repair, no teardown, no run of a\n" +
 			"plan. Revisions and plans can still be created, and wait. You need the right to create the ConfigMap penstock-freeze\n" +
 			"in the namespace of Penstock.",
 		Example: "  kubectl penstock freeze --reason \"the year ends\"",
@@ -86,7 +86,7 @@ func freeze(ctx context.Context, s *session.Session, cluster *session.Cluster, r
 func newUnfreeze(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "unfreeze",
-		Short:   "Let Penstock write again",
+		Short:   "Allow Penstock to write again",
 		Example: "  kubectl penstock unfreeze",
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -19,8 +19,8 @@ func newHistory(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "history EXTENSION",
 		Short: "List the revisions of an extension, also deleted ones, and repairs: who, when and why",
-		Long: "Show the revisions of an extension, deleted ones included, the newest last, and the 50 newest changes by others that\n" +
-			"Penstock reverted. On a terminal that is too narrow for the cause, its end is left out; -o json has all of it.",
+		Long: "Show the revisions of an extension, deleted ones included, the newest last, and the 50 newest changes by other\n" +
+			"clients that Penstock reverted. On a terminal that is too narrow for the cause, its end is left out; -o json has all of it.",
 		Example:           "  kubectl penstock history lighthouse",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: extensionNames(s),

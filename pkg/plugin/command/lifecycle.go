@@ -54,8 +54,8 @@ func newResume(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "resume EXTENSION|REVISION",
 		Short: "Resume a paused revision, or release the hold of a rollback",
-		Long: "Let a paused revision go on, or the newest one of an extension. One that was never rolled out is a proposal: the\n" +
-			"command shows what it changes, and asks.\n\n" +
+		Long: "Resume a paused revision, or the newest paused one of an extension. A revision that was never rolled out is a\n" +
+			"proposal: the command shows its changes, and asks.\n\n" +
 			"After a rollback the ClusterExtension that owns the revisions makes no new one, because it would roll out again what\n" +
 			"was rolled back. For an extension that is held in this way, the command says so, asks, and releases the hold.",
 		Example:           "  kubectl penstock resume lighthouse --yes",
@@ -76,8 +76,8 @@ func newArchive(s *session.Session) *cobra.Command {
 		Use:   "archive EXTENSION|REVISION",
 		Short: "End a revision for good",
 		Long: "Archive a revision, or the newest one of an extension. Its objects that no other active revision of the extension has\n" +
-			"are deleted; the others get the content of that other revision again. This is final. To remove an extension, delete its\n" +
-			"revisions.",
+			"are deleted; every other object gets the content of that other revision again. This is final. To remove an\n" +
+			"extension, delete its revisions.",
 		Example:           "  kubectl penstock archive lighthouse-3 --reason \"its image does not exist\" --yes",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: extensionNames(s),

@@ -30,7 +30,7 @@ func newReady(s *session.Session) *cobra.Command {
 		Long: "Say what an upgrade of the cluster to a version of Kubernetes (1.38) or OpenShift (4.22) breaks, and which command helps.\n" +
 			"Without a version it is the next minor of Kubernetes. With --plan, Penstock also renders the versions that follow the\n" +
 			"installed ones, and the command prints the steps of the upgrade in order.\n\n" +
-			"Exit code: 0 nothing found that blocks, 1 something blocks, 2 Penstock could not look at everything.",
+			"Exit code: 0 nothing found that blocks, 1 something blocks, 2 Penstock could not check everything.",
 		Example: "  kubectl penstock ready --extension lighthouse\n" +
 			"  kubectl penstock ready 1.38 --extension lighthouse\n" +
 			"  kubectl penstock ready 1.38 --extension lighthouse --plan",
@@ -83,7 +83,7 @@ func newReady(s *session.Session) *cobra.Command {
 		},
 	}
 	output.Add(command.Flags())
-	command.Flags().StringVar(&extension, "extension", "", "Only look at this extension.")
+	command.Flags().StringVar(&extension, "extension", "", "Check only this extension.")
 	command.Flags().BoolVar(&plan, "plan", false, "Pull and render the versions that follow, and print the steps of the upgrade in order.")
 	command.Flags().DurationVar(&timeout, "timeout", review.Patience, "Stop asking for a plan after this time, and print what is known; 0 is no limit.")
 	command.Flags().BoolVar(&strict, "strict", false, "Exit with 1 when there is any finding that nobody acknowledges.")

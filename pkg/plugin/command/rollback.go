@@ -25,7 +25,7 @@ func newRollback(s *session.Session) *cobra.Command {
 		Use:   "rollback EXTENSION",
 		Short: "Go back to a revision that has succeeded, after showing what that changes",
 		Long: "Show what the rollback changes, ask, and create the next revision with the content of an earlier one: the one in --to,\n" +
-			"or else the newest one that succeeded before the current one. When somebody creates a revision meanwhile, nothing\n" +
+			"or else the newest one that succeeded before the current one. When a revision is created meanwhile, nothing\n" +
 			"happens (exit code 3).",
 		Example: "  kubectl penstock rollback lighthouse --cause \"v1.1.0 is slow\"\n" +
 			"  kubectl penstock rollback lighthouse --to 1 --dry-run",

@@ -40,9 +40,9 @@ func newStatus(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "status [EXTENSION|REVISION]",
 		Short: "Show what is installed, healthy, stuck and proposed",
-		Long: "Without a name: all extensions and plans on one screen, what needs a person first.\n" +
+		Long: "Without a name: all extensions and plans on one screen, those that need a person first.\n" +
 			"With a name: the revisions of the extension that are not archived, the newest first, with their phases and\n" +
-			"the objects that hold them back. Exit code: 1 when somebody has to act before the extension is what was asked for.\n\n" +
+			"the objects that hold them back. Exit code: 1 when a person must act before the extension matches its spec.\n\n" +
 			"-w follows changes. With a name it ends when the newest revision is rolled out (exit 0), or stops (exit 1).\n" +
 			"With -o json it prints each object, in one line, whenever the object changes.",
 		Example: "  # Everything on one screen\n  kubectl penstock status\n" +

@@ -21,9 +21,9 @@ func newWhy(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "why EXTENSION|REVISION|PLAN",
 		Short: "Say what holds it back, and who must do what",
-		Long: "Say in one paragraph what holds an extension, a revision or a plan back, who must do what, and by which command.\n" +
-			"Other things that need somebody follow. plan/NAME is the plan, when an extension has the same name.\n\n" +
-			"Exit code: 0 nobody has to act, or it waits for a review; 1 somebody has to act before it becomes what was asked for.",
+		Long: "Explain in one paragraph why an extension, a revision or a plan does not continue, and who must run which command.\n" +
+			"Other problems that need a person follow. plan/NAME is the plan, when an extension has the same name.\n\n" +
+			"Exit code: 0 nobody has to act, or it waits for a review; 1 a person must act first.",
 		Example: "  kubectl penstock why lighthouse\n" +
 			"  kubectl penstock why plan/rebalance",
 		Args:              cobra.ExactArgs(1),

@@ -56,7 +56,7 @@ func askForVersion(ctx context.Context, cluster *session.Cluster, read *extensio
 		return nil
 	}
 	if now, again := getExtension(ctx, cluster, read.Name); again == nil && (now.UID != read.UID || now.Generation != read.Generation) {
-		return outcome.Errorf(outcome.Conflict, "somebody has changed ClusterExtension %s meanwhile: run the command again", read.Name)
+		return outcome.Errorf(outcome.Conflict, "ClusterExtension %s was changed meanwhile: run the command again", read.Name)
 	}
 	return fmt.Errorf("changing ClusterExtension %s: %w", read.Name, err)
 }
@@ -120,7 +120,7 @@ func (f followed) lines(name string) []screen.Line {
 	if newest != nil && f.isMadeOf(newest) {
 		return progress.RevisionLines(newest)
 	}
-	line := screen.Line{Glyph: screen.Waiting, Style: screen.Cyan, Text: name + ": waiting for Penstock to look at it", Keep: true}
+	line := screen.Line{Glyph: screen.Waiting, Style: screen.Cyan, Text: name + ": waiting for Penstock to process it", Keep: true}
 	if f.extension == nil || f.condition(status.Ready) == nil {
 		return []screen.Line{line}
 	}

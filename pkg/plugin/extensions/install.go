@@ -45,7 +45,7 @@ func NewInstall(s *session.Session) *cobra.Command {
 			"once you have them. With --approval Manual the revision waits, and so does each upgrade: you see the diff, and\n" +
 			"are asked. With Reviewed, the default, an upgrade waits only when its diff has a note that deserves a look.\n\n" +
 			"Later versions are installed automatically in the name of --service-account, which you must be allowed to impersonate;\n" +
-			"without one, each waits until somebody approves it: kubectl penstock upgrade.",
+			"without one, each waits for an approval: kubectl penstock upgrade.",
 		Example: "  kubectl penstock install lighthouse -n harbour --dry-run\n" +
 			"  kubectl penstock install lighthouse -n harbour --version 1.0.x --channel stable --approval Manual",
 		Args: cobra.RangeArgs(1, 2),
@@ -59,8 +59,8 @@ func NewInstall(s *session.Session) *cobra.Command {
 	flags.StringVar(&options.version, "version", "", "Range of versions, such as 1.4.2 or >=1.4 <2. Default: the highest version of the channels.")
 	flags.StringSliceVar(&options.channels, "channel", nil, "Channels to take versions from; an empty value means every channel. Default: the default channel of the package.")
 	flags.StringVar(&options.catalog, "catalog", "", "Only this ClusterCatalog.")
-	flags.StringVar(&options.approval, "approval", extension.ApprovalReviewed, "Manual: each version waits until somebody approves it. Reviewed: an upgrade waits when its diff has notes that hold it. Automatic: none waits.")
-	flags.StringVar(&options.account, "service-account", "", "ServiceAccount in the namespace, in whose name later versions are installed.")
+	flags.StringVar(&options.approval, "approval", extension.ApprovalReviewed, "Manual: each version waits for an approval. Reviewed: an upgrade waits when its diff has notes that hold it. Automatic: none waits.")
+	flags.StringVar(&options.account, "service-account", "", "ServiceAccount in the namespace that is the author of later versions.")
 	flags.StringVar(&options.watch, "watch-namespace", "", "Namespace that the operator watches, for a bundle that cannot watch all.")
 	flags.StringVar(&options.config, "config", "", "File with the configuration of the bundle, YAML or JSON, as in spec.config.inline; - is stdin.")
 	flags.BoolVar(&options.accept, "accept-requirements", false, "Install a bundle that requires other packages or kinds, which must be there.")

@@ -31,7 +31,7 @@ func NewUpgrades(s *session.Session) *cobra.Command {
 		Short: "List newer versions, and why they are not installed",
 		Long: "List ClusterExtensions with the installed version, the version that the spec leads to now, the newest version in the\n" +
 			"channels that the spec asks for, and a newer version that is blocked. For one extension, show all of this, and what helps.\n" +
-			"Exit code: 1 when somebody has to act before the extension is what its spec asks for.",
+			"Exit code: 1 when a person must act before the extension matches its spec.",
 		Example:           "  kubectl penstock upgrades\n  kubectl penstock upgrades lighthouse",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: s.Complete(extensionObjects(s)),

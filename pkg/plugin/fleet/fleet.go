@@ -35,10 +35,10 @@ func New(s *session.Session) *cobra.Command {
 		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	command.AddCommand(newStatus(s), newDiff(s), newApprove(s),
-		newDecision(s, "halt", "Let no further cluster begin", ""),
-		newDecision(s, "resume", "End a halt, and let clusters leave that the set no longer selects", ""),
+		newDecision(s, "halt", "Begin no further cluster", ""),
+		newDecision(s, "resume", "End a halt, and release clusters that the set no longer selects", ""),
 		newDecision(s, "retry", "Try failed clusters again", "CLUSTER…"),
-		newDecision(s, "skip", "Go on without clusters that failed, or that have not begun", "CLUSTER…"))
+		newDecision(s, "skip", "Skip clusters that failed or have not begun", "CLUSTER…"))
 	return command
 }
 

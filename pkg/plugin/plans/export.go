@@ -15,7 +15,7 @@ func newPlanExport(s *session.Session) *cobra.Command {
 	return planCommand(s, &cobra.Command{
 		Use:   "export PLAN",
 		Short: "Print the approved manifests, for a Git repository",
-		Long: "Print the manifests of a plan that is approved, as YAML. They have the fields that the plan sets and no others, so they\n" +
+		Long: "Print the manifests of a plan that is approved, as YAML. They have only the fields that the plan sets, so they\n" +
 			"are for server-side apply. An annotation names the plan and its hash.",
 		Example: "  kubectl penstock plan export rebalance",
 	}, func(ctx context.Context, p *planReview) error {

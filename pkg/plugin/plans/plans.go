@@ -22,7 +22,7 @@ import (
 func New(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "plan",
-		Short:   "Review, approve, run and undo changes to objects of others",
+		Short:   "Review, approve, run and undo changes to objects of other operators",
 		Long:    "A ConfigurationPlan changes objects that other operators own. It is computed, shown, approved and executed, in this order.",
 		Example: "  kubectl penstock plan list",
 		Args:    cobra.NoArgs,
@@ -72,7 +72,7 @@ func newPlanShow(s *session.Session) *cobra.Command {
 	var output session.Format
 	command := planCommand(s, &cobra.Command{
 		Use:     "show PLAN",
-		Short:   "Show what a plan disturbs, takes from others and changes",
+		Short:   "Show what a plan disturbs, takes from other field managers and changes",
 		Example: "  kubectl penstock plan show rebalance",
 	}, func(ctx context.Context, p *planReview) error {
 		if output != "" {

@@ -30,7 +30,7 @@ func newPlanReject(s *session.Session) *cobra.Command {
 		Use:   "reject PLAN",
 		Short: "Set a plan to Ignore: it is not executed and not watched",
 		Long: "Set spec.action to Ignore. Changes of an earlier run stay, and are not watched. kubectl penstock plan run\n" +
-			"computes the plan anew.",
+			"computes the plan again.",
 		Example: "  kubectl penstock plan reject rebalance --reason \"not before the audit\"",
 	}, func(ctx context.Context, p *planReview) error {
 		plan, err := p.read(ctx)
@@ -43,7 +43,7 @@ func newPlanReject(s *session.Session) *cobra.Command {
 		if err := p.act(ctx, plan, v1alpha1.ActionIgnore, reason); err != nil {
 			return err
 		}
-		p.Out.Para(screen.Green, screen.Good, "plan "+p.name+" is set aside")
+		p.Out.Para(screen.Green, screen.Good, "plan "+p.name+" is rejected")
 		return nil
 	})
 	command.Flags().StringVar(&reason, "reason", "", "Why; an annotation of the plan keeps it.")
@@ -54,7 +54,7 @@ func newPlanStop(s *session.Session) *cobra.Command {
 	return planCommand(s, &cobra.Command{
 		Use:     "stop PLAN",
 		Short:   "Stop a run between two steps",
-		Long:    "Set spec.action to DryRun. Changes that were made stay; the rest is planned anew and waits for an approval.",
+		Long:    "Set spec.action to DryRun. Changes that were made stay; the rest is planned again and waits for an approval.",
 		Example: "  kubectl penstock plan stop rebalance",
 	}, func(ctx context.Context, p *planReview) error {
 		plan, err := p.read(ctx)
@@ -74,7 +74,7 @@ func newPlanRun(s *session.Session) *cobra.Command {
 	command := planCommand(s, &cobra.Command{
 		Use:   "run PLAN",
 		Short: "Compute a plan if necessary, show it, ask, execute and follow it",
-		Long: "Do what is missing until the plan is in effect: a plan that failed, expired, drifted or was set aside is computed anew;\n" +
+		Long: "Do what is missing until the plan is in effect: a plan that failed, expired, drifted or was rejected is computed again;\n" +
 			"a plan that waits is shown, and approved if you agree; a plan that is being executed is followed.",
 		Example: "  kubectl penstock plan run rebalance --comment CHG-4711\n" +
 			"  kubectl penstock plan run rebalance --hash sha256:e430599c… --timeout 2h",
@@ -95,7 +95,7 @@ func newPlanRun(s *session.Session) *cobra.Command {
 			_, err = p.cluster.HcoV1alpha1().ConfigurationPlans().Retry(ctx, p.name, &v1alpha1.PlanRetryRequest{}, metav1.CreateOptions{})
 		}
 		if err != nil {
-			return fmt.Errorf("having plan %s computed anew: %w", p.name, err)
+			return fmt.Errorf("having plan %s computed again: %w", p.name, err)
 		}
 		return p.bringIntoEffect(ctx, options)
 	})
@@ -168,7 +168,7 @@ func (p *planReview) hasRun(ctx context.Context, number int64) (*v1alpha1.Config
 // plan.
 func (p *planReview) waits(before *v1alpha1.ConfigurationPlan) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) {
-		return fmt.Sprintf("it was %s, and was computed anew: it now waits for an approval, and until then does not look for drift; kubectl penstock plan approve %s approves it later",
+		return fmt.Sprintf("it was %s, and was computed again: it now waits for an approval, and until then does not look for drift; kubectl penstock plan approve %s approves it later",
 			before.Status.Phase, p.name), nil
 	}
 }

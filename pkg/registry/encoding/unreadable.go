@@ -119,7 +119,7 @@ func (p placing) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 		return nil, nil, &undecodableError{err}
 	}
 	if p.known.Note(key, rest, err) {
-		klog.Background().WithName("store").Error(err, "A record cannot be read; what it belongs to is left as it is, everything else goes on", "key", key)
+		klog.Background().WithName("store").Error(err, "A record cannot be read; its extension or profile is left as it is, everything else continues", "key", key)
 	}
 	// Lists use the returned object, and watches pass no object to decode into.
 	return p.place(path.Base(key), err), kind, nil
@@ -214,7 +214,7 @@ func NewUnreadable(resource schema.GroupResource, name string, why error) *apier
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonStoreReadError,
 		Details: &metav1.StatusDetails{Group: resource.Group, Kind: resource.Resource, Name: name},
-		Message: fmt.Sprintf("the record of %s %q cannot be read from the store, and what it belongs to is left as it is: %v. "+
+		Message: fmt.Sprintf("the record of %s %q cannot be read from the store, and its extension or profile is left as it is: %v. "+
 			"What to do: restore a snapshot, or give the record up, see the runbook PenstockStoreUnreadable", resource, name, why),
 	}}
 }

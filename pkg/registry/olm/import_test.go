@@ -495,7 +495,7 @@ func TestImportInterruptedPaused(t *testing.T) {
 		}
 		s.interrupt(head, []string{"e-2"})
 		got := s.imported("e", other, sample(t)).want(t, http.StatusConflict)
-		if want := fmt.Sprintf("begun with paused=%t and is not finished: it cannot go on with paused=%t", query != "", other != ""); !strings.Contains(got.raw, want) {
+		if want := fmt.Sprintf("begun with paused=%t and is not finished: it cannot continue with paused=%t", query != "", other != ""); !strings.Contains(got.raw, want) {
 			t.Errorf("begun with %q: got %s, want %q", query, got.raw, want)
 		}
 		s.imported("e", query, sample(t)).want(t, http.StatusCreated)

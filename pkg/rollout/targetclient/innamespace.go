@@ -77,7 +77,7 @@ func worthSelecting(selector string) []listed {
 func (c *Client) InNamespace(ctx context.Context, namespace, selector string) ([]metav1.PartialObjectMetadata, error) {
 	custom, err := c.customResources(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("looking for what is in namespace %s: %w", namespace, err)
+		return nil, fmt.Errorf("listing the objects in namespace %s: %w", namespace, err)
 	}
 	var found []metav1.PartialObjectMetadata
 	for _, kind := range append(append(worthNaming(), worthSelecting(selector)...), custom...) {
@@ -86,7 +86,7 @@ func (c *Client) InNamespace(ctx context.Context, namespace, selector string) ([
 			continue // the kind is not served any more
 		}
 		if err != nil {
-			return nil, fmt.Errorf("looking for what is in namespace %s: listing %s: %w", namespace, kind.GroupKind(), c.redactor.Error(kind.ID, err))
+			return nil, fmt.Errorf("listing the objects in namespace %s: listing %s: %w", namespace, kind.GroupKind(), c.redactor.Error(kind.ID, err))
 		}
 		for i := range list.Items {
 			found = append(found, *named(kind.Ref, &list.Items[i]))

@@ -103,7 +103,7 @@ func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, 
 		return
 	}
 	if w.redactor.Hides(id.GroupKind()) {
-		text = "(not repeated here, because it may quote what is hidden)"
+		text = "(not repeated here, because it may quote hidden values)"
 	}
 	klog.FromContext(ctx).Info("The cluster warns", "object", id.String(), "warning", text)
 }

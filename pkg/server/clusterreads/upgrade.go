@@ -196,7 +196,7 @@ func (s *state) services(ctx context.Context) error {
 		return err
 	}
 	if len(s.waiting) > mostServices {
-		return fmt.Errorf("webhooks have %d Services, and Penstock looks at no more than %d", len(s.waiting), mostServices)
+		return fmt.Errorf("webhooks have %d Services, and Penstock checks at most %d", len(s.waiting), mostServices)
 	}
 	s.now.Webhooks = map[manifest.ID][]readiness.Unanswered{}
 	for at, hooks := range s.waiting {

@@ -67,7 +67,7 @@ func TestRestore(t *testing.T) {
 		"stays":        {"nobody removes us", &corev1.Namespace{}, ""},
 		"gone":         {"the namespace was deleted", nil, "is gone"},
 		"deleted":      {"the namespace is being deleted", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &deleting, Finalizers: []string{"x/y"}}}, "is being deleted"},
-		"unregistered": {"somebody unregistered Penstock", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{unregisteredAnnotation: "today"}}}, "kubectl annotate namespace ns " + unregisteredAnnotation + "-"},
+		"unregistered": {"Penstock was unregistered", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{unregisteredAnnotation: "today"}}}, "kubectl annotate namespace ns " + unregisteredAnnotation + "-"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()

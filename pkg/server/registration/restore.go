@@ -214,7 +214,7 @@ func whyLeaving(ctx context.Context, client kubernetes.Interface, namespace stri
 		return "namespace " + namespace + " is being deleted", nil
 	}
 	if at, ok := found.Annotations[unregisteredAnnotation]; ok {
-		return fmt.Sprintf("somebody unregistered Penstock at %s; to allow registration again: kubectl annotate namespace %s %s-", at, namespace, unregisteredAnnotation), nil
+		return fmt.Sprintf("Penstock was unregistered at %s; to allow registration again: kubectl annotate namespace %s %s-", at, namespace, unregisteredAnnotation), nil
 	}
 	return "", nil
 }

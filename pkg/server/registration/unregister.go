@@ -160,7 +160,7 @@ func (u *unregistration) apiServices(ctx context.Context) error {
 		}
 		service := found.Spec.Service
 		if service == nil || service.Namespace != u.namespace || service.Name != ServiceName {
-			return fmt.Errorf("apiservice %s does not lead to service %s/%s: it belongs to somebody else, or to Penstock in another namespace (--namespace)",
+			return fmt.Errorf("apiservice %s does not lead to service %s/%s: it belongs to another API, or to Penstock in another namespace (--namespace)",
 				name, u.namespace, ServiceName)
 		}
 		err = u.aggregator.ApiregistrationV1().APIServices().Delete(ctx, name, metav1.DeleteOptions{})

@@ -73,7 +73,7 @@ func (r *Registration) applyUserRoles(ctx context.Context) error {
 		_, err := r.options.Core.RbacV1().ClusterRoles().Apply(ctx, role, metav1.ApplyOptions{FieldManager: managedobject.FieldManager})
 		switch {
 		case apierrors.IsConflict(err):
-			log.Info("A role of users was changed by somebody else and stays as it is", "clusterrole", *role.Name, "reason", err.Error())
+			log.Info("A role of users was changed by another client and stays as it is", "clusterrole", *role.Name, "reason", err.Error())
 		case err != nil:
 			return fmt.Errorf("applying clusterrole %s: %w", *role.Name, err)
 		}

@@ -35,7 +35,7 @@ const (
 var errUnreadable = errors.New("the witness of the store cannot be read")
 
 // errChanged reports that another writer changed the witness or the store meanwhile.
-var errChanged = errors.New("it was changed by somebody else meanwhile")
+var errChanged = errors.New("it was changed by another client meanwhile")
 
 // witness is the host's record of the store.
 type witness struct {
@@ -245,7 +245,7 @@ func (k *MarkKeeper) raiseRead(ctx context.Context, highWater int64) error {
 		}
 	}
 	if present.StoreID != k.mark.StoreID {
-		return fmt.Errorf("configmap %s/%s names store %s, but this process serves store %s: somebody else claims to be this cluster's store",
+		return fmt.Errorf("configmap %s/%s names store %s, but this process serves store %s: another Penstock claims to be this cluster's store",
 			k.witness.namespace, WitnessName, present.StoreID, k.mark.StoreID)
 	}
 	next, higher := present.Raised(highWater)

@@ -72,7 +72,7 @@ func WithReachable(next http.Handler, unreachable func() bool, groups sets.Set[s
 
 // cutOff is the answer while this replica is cut off from etcd.
 func cutOff() error {
-	err := apierrors.NewServiceUnavailable("etcd does not answer this replica of Penstock; others may be reached by trying again")
+	err := apierrors.NewServiceUnavailable("etcd does not answer this replica of Penstock; another replica may answer the next request")
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retrySeconds}
 	return err
 }

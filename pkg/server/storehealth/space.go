@@ -86,7 +86,7 @@ func (s *space) tooLittle(free, needed string) *apierrors.StatusError {
 		Code:   http.StatusInsufficientStorage,
 		Reason: "InsufficientStorage",
 		Message: fmt.Sprintf("the volume of the store has too little room: %s in %s, and %s are needed before anything is added. "+
-			"Deleting, archiving and acknowledging deletions go on, and what is installed is kept as it is. What to do: make room on that volume, or enlarge it; "+
+			"Deleting, archiving and acknowledging deletions still work, and installed objects are kept as they are. What to do: make room on that volume, or enlarge it; "+
 			"Penstock notices it at once and continues by itself", free, s.volume.Dir(), needed),
 	}}
 }
@@ -97,7 +97,7 @@ func noQuota() *apierrors.StatusError {
 		Status: metav1.StatusFailure,
 		Code:   http.StatusInsufficientStorage,
 		Reason: "InsufficientStorage",
-		Message: "the store is as large as its quota, and nothing is added to it. Deleting and archiving go on, and what is installed is kept as it is. " +
+		Message: "the store is as large as its quota, and nothing is added to it. Deleting and archiving still work, and installed objects are kept as they are. " +
 			"What to do: delete revisions that nobody needs, which frees their room within two minutes, or give the store a larger quota (--data-quota)",
 	}}
 }

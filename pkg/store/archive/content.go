@@ -166,7 +166,7 @@ func (l line) check() (manifest.Object, error) {
 	}
 	object.Digest = l.Digest
 	if object.IsSecret() != l.Digest.Keyed() {
-		return manifest.Object{}, fmt.Errorf("%s: digest %s: digests of Secrets are keyed, and no others are", object.ID, l.Digest)
+		return manifest.Object{}, fmt.Errorf("%s: digest %s: only digests of Secrets are keyed", object.ID, l.Digest)
 	}
 	if object.IsSecret() {
 		return object, nil

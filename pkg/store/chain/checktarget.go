@@ -74,7 +74,7 @@ func (s *Inventories) CheckTarget(ctx context.Context, cluster string, forget bo
 	}
 	found, done, err := store.Swap(ctx, s.kv, key, record, stored.ModRevision)
 	if err == nil && !done {
-		err = fmt.Errorf("it was changed by somebody else at etcd revision %d", found)
+		err = fmt.Errorf("it was changed by another client at etcd revision %d", found)
 	}
 	if err != nil {
 		return fmt.Errorf("recording which the target cluster is: %w", err)
@@ -87,7 +87,7 @@ func (s *Inventories) CheckTarget(ctx context.Context, cluster string, forget bo
 func (s *Inventories) targeted(ctx context.Context, unreadable bool) (map[string]int64, error) {
 	found, err := s.kv.Get(ctx, s.keys.Chains(), clientv3.WithPrefix())
 	if err != nil {
-		return nil, fmt.Errorf("looking what is in the target cluster: %w", err)
+		return nil, fmt.Errorf("reading the target cluster: %w", err)
 	}
 	targeted := map[string]int64{}
 	for _, record := range found.Kvs {

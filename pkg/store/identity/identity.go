@@ -202,7 +202,7 @@ func (s *Store) BeginEpoch(ctx context.Context) (Identity, error) {
 	}
 	_, done, err := store.Swap(ctx, s.kv, s.keys.Identity(), record, stored.ModRevision)
 	if err == nil && !done {
-		err = errors.New("somebody else has changed the identity")
+		err = errors.New("another process has changed the identity")
 	}
 	if err != nil {
 		return Identity{}, fmt.Errorf("beginning an epoch: %w", err)
@@ -242,7 +242,7 @@ func (s *Store) Raise(ctx context.Context) (Identity, error) {
 			return identity, nil
 		}
 	}
-	return Identity{}, errors.New("raising the format of the store: others changed its identity meanwhile; try again")
+	return Identity{}, errors.New("raising the format of the store: another process changed its identity meanwhile; try again")
 }
 
 // raiseAttempts bounds the attempts of Raise. Replicas that start together all try to raise the

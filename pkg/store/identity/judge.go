@@ -114,7 +114,7 @@ func rules() []rule {
 		{Foreign,
 			func(o Observed, m *Mark) bool { return o.ID != m.StoreID },
 			func(o Observed, m *Mark) string {
-				return fmt.Sprintf("the store is %s, and the host cluster has seen store %s: it belongs to another cluster, or was made anew", o.ID, m.StoreID)
+				return fmt.Sprintf("the store is %s, and the host cluster has seen store %s: it belongs to another cluster, or was created again", o.ID, m.StoreID)
 			}},
 		{Restored,
 			func(o Observed, m *Mark) bool { return o.Epoch > m.Epoch },

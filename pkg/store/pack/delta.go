@@ -243,7 +243,7 @@ func (s *Store) rebase(ctx context.Context, root string, write func(read opened,
 			return true, nil
 		}
 	}
-	return false, fmt.Errorf("rebasing pack %s: others changed it %d times meanwhile; try again", root, putAttempts)
+	return false, fmt.Errorf("rebasing pack %s: other processes changed it %d times meanwhile; try again", root, putAttempts)
 }
 
 // writeNew writes a new pack: as a delta if that saves enough, and whole otherwise.

@@ -115,7 +115,7 @@ func (s *Store) PutInChain(ctx context.Context, objects []manifest.Object, chain
 			return root, nil
 		}
 	}
-	return "", fmt.Errorf("storing pack %s: others changed it %d times meanwhile; try again", root, putAttempts)
+	return "", fmt.Errorf("storing pack %s: other processes changed it %d times meanwhile; try again", root, putAttempts)
 }
 
 // put makes one attempt. It returns false if another writer changed the pack meanwhile.
@@ -242,7 +242,7 @@ func (s *Store) Objects(ctx context.Context, root string) ([]manifest.Object, er
 		}
 		stored = again
 	}
-	return nil, fmt.Errorf("reading pack %s: others changed it %d times meanwhile; try again", root, putAttempts)
+	return nil, fmt.Errorf("reading pack %s: other processes changed it %d times meanwhile; try again", root, putAttempts)
 }
 
 // open reads the other records of a pack and verifies the whole pack.

@@ -287,7 +287,7 @@ func survivesConflicts(t *testing.T, c *chain) {
 	two := rev(2).phase("base", configMap(ns, "x", "2"), configMap(ns, "y", "2"))
 	c.become(two, one)
 	report := c.until("left alone", func(r rollout.Report) bool {
-		return strings.Contains(messages(r), "others wrote to it between each read and write")
+		return strings.Contains(messages(r), "other clients wrote to it between each read and write")
 	})
 	if got := failures(report); !slices.Contains(got, "2/base ConfigMap conflicts/x: Waiting") || report.RequeueAfter <= 0 {
 		t.Errorf("stuck with %v, again in %s", got, report.RequeueAfter)

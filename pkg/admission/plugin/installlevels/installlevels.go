@@ -65,7 +65,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	places, err := placesOf(revision, objects)
 	if !told || err != nil {
 		p.decide(a, failed)
-		return apierrors.NewInternalError(errors.Join(errors.New("the endpoint has not said what is in the revision"), err))
+		return apierrors.NewInternalError(errors.Join(errors.New("the endpoint did not return the contents of the revision"), err))
 	}
 	if errs := offences(objects, places); len(errs) > 0 {
 		p.decide(a, denied)
@@ -146,7 +146,7 @@ func unsaid(objects []manifest.Object, places map[manifest.ID]place) field.Error
 func warn(ctx context.Context, objects []manifest.Object) {
 	var warnings []string
 	for _, inversion := range release.Inversions(objects) {
-		warnings = append(warnings, fmt.Sprintf("%s: the first installation waits until somebody else creates it", inversion))
+		warnings = append(warnings, fmt.Sprintf("%s: the first installation waits until another user or controller creates it", inversion))
 	}
 	for _, object := range objects {
 		for _, text := range release.LookAlikes(object) {

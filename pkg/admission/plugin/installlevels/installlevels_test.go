@@ -85,7 +85,7 @@ func TestValidate(t *testing.T) {
 			want: []string{"give the manifest in object"},
 		},
 		"OtherManifests": {reason: "an endpoint that tells of other objects", revision: revision(one), objects: []manifest.Object{fine}, want: []string{"is not among its manifests"}},
-		"NoManifests":    {reason: "an endpoint that forgot to tell", revision: revision(one), want: []string{"the endpoint has not said"}},
+		"NoManifests":    {reason: "an endpoint that forgot to tell", revision: revision(one), want: []string{"the endpoint did not return"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"Deployment.apps a/server, of install level 0, needs ConfigMap a/late, which is of install level 1: the first installation waits until somebody else creates it",
+		"Deployment.apps a/server, of install level 0, needs ConfigMap a/late, which is of install level 1: the first installation waits until another user or controller creates it",
 		"Deployment.apps a/server: release.openshift.io/install-level on the pod template has no effect: it belongs on the object itself",
 	}
 	if diff := cmp.Diff(want, said.texts); diff != "" {

@@ -50,5 +50,5 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if allowed || err != nil {
 		return err
 	}
-	return admission.NewForbidden(a, fmt.Errorf("metadata.ownerReferences: an object is deleted when an owner of it is gone, so adding an owner needs the right to delete the object; you cannot %s", needed))
+	return admission.NewForbidden(a, fmt.Errorf("metadata.ownerReferences: an object is deleted when its owner is deleted, so adding an owner needs the right to delete the object; you cannot %s", needed))
 }

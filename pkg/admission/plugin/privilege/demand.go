@@ -170,7 +170,7 @@ func (p *Plugin) contentsOf(ctx context.Context, c change, revision *olm.Cluster
 	}
 	objects, ok := request.ManifestsFrom(ctx)
 	if !ok {
-		return nil, errors.New("the endpoint has not said what they are")
+		return nil, errors.New("the endpoint did not pass them on")
 	}
 	return objects, nil
 }

@@ -44,7 +44,7 @@ func TestFailsClosed(t *testing.T) {
 			act: func(w *situation) error {
 				return w.plugin().Validate(w.t.Context(), attributes(admission.Create, rev(1, web), nil, ""), nil)
 			},
-			says: "the endpoint has not said",
+			says: "the endpoint did not pass them on",
 		},
 		"OtherManifests": {
 			reason:    "other content than the revision names",

@@ -53,7 +53,7 @@ func (s Stamps) StampForThemselves(r webhook.Review, bypass bool) webhook.Answer
 		return webhook.Answer{}
 	}
 	if w.ForOthers && w.MakesStamp() {
-		return webhook.Refuse(fmt.Sprintf("the author of %s would be %s, which writes for others: create it in your own name, not through a revision or a plan", r, r.User.Username))
+		return webhook.Refuse(fmt.Sprintf("the author of %s would be %s, which writes for other users: create it in your own name, not through a revision or a plan", r, r.User.Username))
 	}
 	return w.Stamp(r, bypass)
 }

@@ -93,7 +93,7 @@ func TestWrittenForOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			given := note(s, webhooktest.Review(t, someone(tc.who), tc.object, tc.old))
-			const says = "which writes for others: create it in your own name, not through a revision or a plan"
+			const says = "which writes for other users: create it in your own name, not through a revision or a plan"
 			if (given.Refusal != nil) != tc.refused || tc.refused && !strings.Contains(given.Refusal.Message, says) {
 				t.Fatalf("answered %+v", given)
 			}

@@ -197,7 +197,7 @@ func TestWrittenForOthers(t *testing.T) {
 		"Alice":     {alice, written("2.0.0", nil), old, false},
 	} {
 		given := s.StampForThemselves(webhooktest.Review(t, tc.who, tc.object, tc.old), false)
-		if (given.Refusal != nil) != tc.refused || tc.refused && !strings.Contains(given.Refusal.Message, "writes for others") {
+		if (given.Refusal != nil) != tc.refused || tc.refused && !strings.Contains(given.Refusal.Message, "writes for other users") {
 			t.Errorf("%s: %+v", name, given)
 		}
 	}

@@ -28,7 +28,7 @@ func TestDeletion(t *testing.T) {
 		return Extensions(func(context.Context) ([]order.Extension, error) { return all, err }).mayDelete(t.Context(), r, nobody)
 	}
 	refused := deletes(nil, []order.Extension{dependent}, nil)
-	if refused.Refusal == nil || strings.Contains(refused.Refusal.Message, "shop") || !strings.Contains(refused.Refusal.Message, "1 installed extensions require it; to go on") {
+	if refused.Refusal == nil || strings.Contains(refused.Refusal.Message, "shop") || !strings.Contains(refused.Refusal.Message, "1 installed extensions require it; to continue") {
 		t.Fatalf("it answers %+v", refused)
 	}
 	_, id, _ := strings.Cut(refused.Refusal.Message, extension.AcknowledgeDependentsAnnotation+"=")

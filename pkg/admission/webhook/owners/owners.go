@@ -54,7 +54,7 @@ func judge(r webhook.Review) string {
 	}
 	for _, owner := range r.Object.Metadata.OwnerReferences {
 		if !slices.Contains(r.Old.Metadata.OwnerReferences, owner) {
-			return fmt.Sprintf("metadata.ownerReferences: %s is deleted when an owner of it is gone, so adding the owner %s %q needs the right to delete it", r, owner.Kind, owner.Name)
+			return fmt.Sprintf("metadata.ownerReferences: %s is deleted when its owner is deleted, so adding the owner %s %q needs the right to delete it", r, owner.Kind, owner.Name)
 		}
 	}
 	return ""

@@ -125,8 +125,8 @@ function Install({ name, of: { taken, upgrades, channel }, offered, rights, onAg
   if (!missing && !body.name) missing = "it needs a name";
   else if (!missing && !body.namespace) missing = "it needs a namespace";
   let why = missing;
-  if (!why && !would.value) why = "look first at what it would do";
-  else if (!why && would.value?.asked !== key) why = "you have changed something since: look again at what it would do";
+  if (!why && !would.value) why = "preview it first";
+  else if (!why && would.value?.asked !== key) why = "you have changed something since: look again at its effects";
   else if (!why && would.value?.said.refused) why = `it would install nothing: ${would.value.said.refused}`;
   /** @param {"name" | "namespace" | "version" | "account"} of @param {string} label @param {string} hint */
   const field = (of, label, hint) => html`<label class="field">${label}<input id=${`install-${of}`} maxlength="253" autocomplete="off" spellcheck=${false} aria-describedby=${`install-${of}-hint`} value=${fields[of].value} onInput=${into(fields[of])}/><span class="hint" id=${`install-${of}-hint`}>${hint}</span></label>`;
@@ -135,24 +135,24 @@ function Install({ name, of: { taken, upgrades, channel }, offered, rights, onAg
     <div class="form">${field("name", "As", `The name of the extension.${has && ` ${name} is taken: ${has} has it.`}`)}${field("namespace", "Into namespace", "The namespace for its objects. It must exist already.")}
       ${field("version", "Version", `A version or a range such as >=1.4 <2. Empty: the highest version of the channel.`)}
       <label class="field">Channel <select id="install-channel" value=${fields.channel.value} onChange=${into(fields.channel)}><option value="">any: the highest version of all</option>${(offered.channels ?? []).map((one) => html`<option key=${one.name} value=${one.name}>${one.name}${one.name === offered.defaultChannel ? " (default)" : ""}</option>`)}</select></label>
-      ${field("account", "ServiceAccount", "Later versions are installed in its name. Empty: each waits for somebody.")}</div>
+      ${field("account", "ServiceAccount", "Later versions are installed in its name. Empty: each waits for an approval.")}</div>
     <fieldset class="ways"><legend>Each version</legend>
-      <label><input type="radio" name="way" checked=${!atOnce.value} onChange=${() => (atOnce.value = false)}/> waits until somebody has read what it changes</label>
+      <label><input type="radio" name="way" checked=${!atOnce.value} onChange=${() => (atOnce.value = false)}/> waits until a person has read its changes</label>
       <label><input type="radio" name="way" id="atonce" checked=${atOnce.value} onChange=${() => (atOnce.value = true)}/> is rolled out at once</label></fieldset>
     <${Problem} refused=${refused.value} doing=${refused.value?.reason === "AlreadyExists" ? "There is an extension of that name" : "It cannot be installed like that"}/>
     ${refused.value?.reason === "Changed" && html`<p><button type="button" id="look" onClick=${onAgain}>Look again</button></p>`}
-    <div class="actions"><${Button} id="preview" why=${missing} busy=${busy.value && !asking.value} onClick=${() => send(true)}>Show what it would do<//>
+    <div class="actions"><${Button} id="preview" why=${missing} busy=${busy.value && !asking.value} onClick=${() => send(true)}>Show its effects<//>
       <${Button} id="do-install" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Install ${name}<//></div>
     ${said && html`<div class="would"><h3 id="written" tabindex="-1">Effects</h3>
       <p>${said.version ? html`It leads to version <strong>${said.version}</strong>, according to the catalog.` : html`Penstock chooses a version from the range.`}
-        ${would.value && JSON.parse(would.value.asked).atOnce ? " Penstock rolls it out in your name at once: it does nothing that you cannot do." : " Penstock makes a revision of it, which changes nothing until somebody has read it, object by object, and rolls it out."}</p>
+        ${would.value && JSON.parse(would.value.asked).atOnce ? " Penstock rolls it out in your name at once: it does nothing that you cannot do." : " Penstock makes a revision of it, which changes nothing until a person has read it, object by object, and rolls it out."}</p>
       ${[...(said.notes ?? []), ...(said.warnings ?? [])].map((note) => html`<p class="note review" key=${note}>${note}</p>`)}
       ${said.refused && html`<p class="note needs" id="refused"><strong>✗ It would install nothing.</strong> ${said.refused}.${said.free && html` <button type="button" id="use-free" onClick=${() => (fields.name.value = said.free ?? "")}>Use ${said.free}</button>`}</p>`}
       <p class="quiet">${said.refused ? "This is what would be written:" : "The cluster has checked it and would take it. This is all that is written:"}</p>
       <${Manifest} text=${said.written} label="The ClusterExtension to be written"/></div>`}
     ${asking.value && said && html`<${Confirm} title=${`Install ${name} as ${body.name}?`} verb="Install" why=${why} busy=${busy.value} onYes=${() => send(false)} onNo=${() => (asking.value = "")}>
       <p>In cluster <strong>${me.value?.cluster}</strong>, into namespace <strong>${body.namespace}</strong>${said.version && html`, version <strong>${said.version}</strong>`}.</p>
-      <p>${body.atOnce ? html`<${State} signal="review" word="It is rolled out at once."/>` : "Nothing is rolled out before somebody has read what it changes."}</p><//>`}
+      <p>${body.atOnce ? html`<${State} signal="review" word="It is rolled out at once."/>` : "Nothing is rolled out before a person has read its changes."}</p><//>`}
   </section>`;
 }
 

@@ -264,13 +264,13 @@ function Rollback({ target, newest, name, onEnd }) {
   const load = async (change) => diff?.changes?.find((one) => one.name === change.name && one.kind === change.kind && one.namespace === change.namespace);
   let why = "";
   if (refused.value) why = "the cluster refuses it";
-  else if (!would.value) why = "asking the cluster what it would change";
+  else if (!would.value) why = "computing its changes on the cluster";
   else if (changed) why = `${newest} was created since: look again`;
   return html`<section class="decision" aria-labelledby="preview"><h2 id="preview" tabindex="-1" ref=${heading}>Go back to ${target}</h2>
     <${Problem} refused=${refused.value} doing="You cannot go back to it"/>
     <${Problem} refused=${failed.value} doing="Nothing was rolled back"/>
     ${changed && html`<${Outdated} onLook=${() => round.value++}>${newest} was created since. The preview that you have read stays below.<//>`}
-    ${!would.value && !refused.value && html`<p class="quiet">Asking what it would change…</p>`}
+    ${!would.value && !refused.value && html`<p class="quiet">Computing its changes…</p>`}
     ${would.value && !diff && html`<p class="note review">Changes from ${from} to ${target} are not shown: you cannot read the diffs of both.</p>`}
     ${diff && html`<p class="sum">Makes <strong>${would.value?.status?.revision}</strong>, with the content of ${target}. Against ${from}: ${counts(diff.summary)}</p><${Notes} notes=${diff.notes}/>${missing(diff).map((said) => html`<p class="note review">${said}</p>`)}`}
     <label class="field">Why <input id="cause" maxlength="512" value=${cause.value} onInput=${into(cause)}/></label>

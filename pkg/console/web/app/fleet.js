@@ -79,7 +79,7 @@ const effects = {
   halt: "No further cluster begins until a user resumes the rollout. Clusters that are changing end as they would.",
   resume: "The halt ends, and the clusters leave that the set no longer selects.",
   retry: "The change is tried again in these clusters.",
-  skip: "The rollout goes on without these clusters. They keep what they have.",
+  skip: "The rollout continues without these clusters. They keep their version.",
 };
 
 /** @param {{ rollout: Rollout, groups: Group[], known: boolean, chosen: { value: string[] } }} props */

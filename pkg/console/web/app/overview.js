@@ -91,7 +91,7 @@ function Attention({ rows, plans, sets }) {
       ? html`<li class=${`card ${row.signal}`} key=${row.name}><div><${State} signal=${row.signal} word=${row.state}/> <a class="title" href=${`#/x/${row.name}`}>${row.name}</a> <span class="quiet"><${Ago} at=${row.since} ago/></span></div>
           <p>${row.message}</p>${row.do && html`<p class="do"><span class="quiet">To do:</span> ${row.do}.</p>`}</li>`
       : html`<li class="card review" key=${row.name}><div><${State} signal="review" word="To review"/> <a class="title" href=${`#/diff/${row.proposedDiff}`}>${row.name}</a></div>
-          <p>${row.proposed}${row.proposedVersion && html`, version ${row.proposedVersion},`} is proposed${row.version && html` in place of ${row.version}`}. It waits until somebody has read what it changes.</p></li>`)}
+          <p>${row.proposed}${row.proposedVersion && html`, version ${row.proposedVersion},`} is proposed${row.version && html` in place of ${row.version}`}. It waits until a person has read its changes.</p></li>`)}
     ${waits.map((plan) => html`<li class="card ${plan.signal}" key=${`plan ${plan.name}`}><div><${State} signal=${plan.signal} word=${plan.state}/> <span class="quiet">plan</span> <a class="title" href=${`#/plan/${plan.name}`}>${plan.name}</a></div>
       <p>${plan.signal === "review" ? html`It waits for an approval; impact ${plan.impact || "unknown"}.` : plan.message}</p>${plan.do && html`<p class="do"><span class="quiet">To do:</span> ${plan.do}.</p>`}</li>`)}
     ${fleets.map((set) => html`<li class="card ${set.signal}" key=${`set ${set.name}`}><div><${State} signal=${set.signal} word=${set.state}/> <span class="quiet">${count(set.clusters, "cluster")}</span> ${fleetLink(set, "title")}</div>

@@ -57,7 +57,7 @@ function Impact({ plan }) {
     <ul>${items.filter((item) => item.impactReason).map((item) => html`<li key=${item.name}><strong>${item.impactSeverity}</strong> ${item.name}: ${item.impactReason}</li>`)}
       ${reached.map((item) => html`<li key=${`reach ${item.name}`}>${item.name} reaches ${radius(item)}</li>`)}
       ${takes.map((take) => html`<li class="takes">◆ takes over <code>${take.fields.join(", ")}</code> from <strong>${take.manager}</strong>${take.reclaimed ? ", who changed what this plan had set" : ""}</li>`)}
-      ${!takes.length && html`<li class="quiet">It takes over no field that somebody else has set.</li>`}</ul></section>`;
+      ${!takes.length && html`<li class="quiet">It takes over no field of another field manager.</li>`}</ul></section>`;
 }
 
 /** @param {Item} item */
@@ -164,5 +164,5 @@ function Runs({ plan, history, rights }) {
       <td>${run.outcome || "in progress"}</td><td class="wide">${[run.approval, ...(run.approval.others ?? [])].map((one) => one.username).join(", ")}</td><td class="number"><${Ago} at=${run.startedAt} ago/></td>
       <td class="acts"><${Button} id=${`undo-${run.run}`} why=${lacks(rights, "undoPlan") || (run.endedAt ? "" : "it is in progress")} busy=${busy.value} onClick=${() => (asking.value = run.run)}>Undo<span class="unseen"> run ${run.run}</span><//></td></tr>`)}</tbody></table>
     ${asking.value && html`<${Confirm} title=${`Undo run ${asking.value} of ${plan.name}?`} verb="Compute the undo" busy=${busy.value} onYes=${() => act(() => post(`/api/plans/${plan.name}/undo`, { run: asking.value }))} onNo=${() => (asking.value = "")}>
-      <p>In cluster <strong>${me.value?.cluster}</strong> Penstock computes a plan that restores the state before the run. Nothing is written until somebody approves it.</p><//>`}</section>`;
+      <p>In cluster <strong>${me.value?.cluster}</strong> Penstock computes a plan that restores the state before the run. Nothing is written until it is approved.</p><//>`}</section>`;
 }

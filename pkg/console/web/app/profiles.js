@@ -68,8 +68,8 @@ function Making({ profile }) {
       ${(profile.options ?? []).map((option) => html`<label class="field" key=${option.name}>${option.name}<input id=${`option-${id}-${option.name}`} autocomplete="off" placeholder=${option.default ?? ""} aria-describedby=${`about-${id}-${option.name}`}
         value=${given.value[option.name] ?? ""} onInput=${(/** @type {any} */ e) => (given.value = { ...given.value, [option.name]: e.currentTarget.value })}/>
         <span class="hint" id=${`about-${id}-${option.name}`}>${[option.type, option.allowed, option.default && `default ${option.default}`, option.description].filter(Boolean).join(" · ")}</span></label>`)}</div>
-    <p><label><input type="checkbox" checked=${take.value} onChange=${() => (take.value = !take.value)}/> take fields that others have set; the plan says whose, before it is approved</label></p>
+    <p><label><input type="checkbox" checked=${take.value} onChange=${() => (take.value = !take.value)}/> take fields of other field managers; the plan names them before it is approved</label></p>
     <${Problem} refused=${refused.value} doing="No plan was made"/>
-    <p class="quiet">The plan is computed and waits. Nothing is configured before somebody approves exactly what it shows.</p>
+    <p class="quiet">The plan is computed and waits. Nothing is configured before this plan is approved.</p>
     <div class="actions"><${Button} id=${`create-${id}`} kind="main" why=${name.value.trim() ? "" : "it needs a name"} busy=${busy.value} onClick=${make}>Make the plan<//></div></div>`;
 }

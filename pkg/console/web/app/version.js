@@ -37,15 +37,15 @@ export function Version({ name, wanted, onEnd }) {
   let missing = lacks(rights, "patchExtension");
   if (!missing && body.version === (wanted.version ?? "")) missing = "it asks for that already";
   let why = missing;
-  if (!why && !would.value) why = "look first at what it would lead to";
-  else if (!why && would.value?.asked !== key) why = "something has changed since: look again at what it would lead to";
+  if (!why && !would.value) why = "preview the result first";
+  else if (!why && would.value?.asked !== key) why = "something has changed since: look again at the result";
   const manual = leads?.approval === "Manual";
-  const then = manual ? "Penstock proposes a revision for it, which changes nothing until somebody has read it and rolls it out." : "Penstock rolls it out in your name at once.";
+  const then = manual ? "Penstock proposes a revision for it, which changes nothing until a person has read it and rolls it out." : "Penstock rolls it out in your name at once.";
   return html`<section class="decision" aria-labelledby="version-of"><h2 id="version-of">Ask for another version</h2>
     <label class="field">Version <input id="version" maxlength="64" autocomplete="off" spellcheck=${false} aria-describedby="version-hint" value=${version.value} onInput=${into(version)}/>
       <span class="hint" id="version-hint">${"A version, or a range such as >=1.4 <2. Empty: any version."}</span></label>
     <${Problem} refused=${refused.value} doing="The extension cannot ask for that"/>
-    <div class="actions"><${Button} id="lead" why=${missing} busy=${busy.value && !asking.value} onClick=${() => send(true)}>Show what it would lead to<//>
+    <div class="actions"><${Button} id="lead" why=${missing} busy=${busy.value && !asking.value} onClick=${() => send(true)}>Show the result<//>
       <${Button} id="ask-version" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Ask for this version<//>
       <${Button} id="leave-version" onClick=${onEnd}>Cancel<//></div>
     ${said && html`<div class="would"><h3 id="leads" tabindex="-1">Result</h3>

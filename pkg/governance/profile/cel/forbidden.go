@@ -52,8 +52,8 @@ type other struct {
 func others() []other {
 	const (
 		secrets   = "it has or makes Secrets"
-		rights    = "it says who may do what"
-		policies  = "it says what others may write"
+		rights    = "it grants or denies rights"
+		policies  = "it decides which objects other users may write"
 		workloads = "it is a workload, or makes workloads and roles"
 	)
 	return []other{

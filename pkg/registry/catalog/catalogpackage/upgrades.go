@@ -165,7 +165,7 @@ func (upgradesTable) ConvertToTable(_ context.Context, object, options runtime.O
 		{Name: "Extension", Type: "string", Description: "The ClusterExtension."},
 		{Name: "Installed", Type: "string", Description: "Version that is installed."},
 		{Name: "Allowed", Type: "string", Description: "Version that its spec allows now."},
-		{Name: "Approval", Type: "string", Description: "Whether an upgrade waits for somebody to approve it."},
+		{Name: "Approval", Type: "string", Description: "Whether an upgrade waits for an approval."},
 		{Name: "Newest", Type: "string", Description: "Highest version in the channels and catalogs that it asks for."},
 		{Name: "Blocked", Type: "string", Description: "The newest version that is blocked, and why."},
 	}), nil

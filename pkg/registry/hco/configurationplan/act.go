@@ -130,7 +130,7 @@ func another(ctx context.Context, plan *hco.ConfigurationPlan) error {
 	case needed(plan) == 1:
 	case excluded(ctx, plan):
 		return apierrors.NewForbidden(v1alpha1.Resource(resource), plan.Name,
-			fmt.Errorf("spec.approvals is %d: %s created the plan or changed its spec, so others must approve it", needed(plan), who))
+			fmt.Errorf("spec.approvals is %d: %s created the plan or changed its spec, so other users must approve it", needed(plan), who))
 	case given == nil || given.PlanHash != plan.Status.PlanHash || given.Run != 0:
 	case slices.Contains(governance.Approvers(given), who):
 		return conflict(plan.Name, "%s has already approved it (%d of %d approvals): another person must approve it", who, len(governance.Approvers(given)), needed(plan))
@@ -190,7 +190,7 @@ func (r *RetryREST) Create(ctx context.Context, name string, obj runtime.Object,
 			plan.Spec.RestoreRun, plan.Spec.Action, plan.Spec.ApprovedPlanHash = 0, hco.ActionDryRun, ""
 			plan.Status.Approval = nil
 		}
-		plan.Status.Phase, plan.Status.Message = hco.Phase(next), "to be computed anew"
+		plan.Status.Phase, plan.Status.Message = hco.Phase(next), "to be computed again"
 		return nil
 	})
 	if err != nil {

@@ -16,7 +16,7 @@ func StoreFull() *apierrors.StatusError {
 		Code:   http.StatusInsufficientStorage,
 		Reason: "InsufficientStorage",
 		Message: "the store is full: etcd has reached its quota and accepts no writes, not even deletions, which are writes, too. " +
-			"Reads go on, and nothing that is installed is touched. What to do: give etcd a larger quota (--data-quota, " +
+			"Reads still work, and installed objects stay as they are. What to do: give etcd a larger quota (--data-quota, " +
 			"or --quota-backend-bytes of an external etcd), or make room in an external etcd (compact, defrag, alarm disarm); " +
 			"Penstock notices it within seconds and continues by itself",
 	}}

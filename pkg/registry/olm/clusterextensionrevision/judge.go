@@ -78,7 +78,7 @@ const maxAttempts = 5
 func changed(name string, err error) error {
 	var meanwhile *chainversion.ChangedError
 	if errors.As(err, &meanwhile) {
-		return apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf("%w: look at them, then try again", meanwhile))
+		return apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf("%w: review them, then try again", meanwhile))
 	}
 	if collected := (*store.CollectedError)(nil); errors.As(err, &collected) {
 		conflict := apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf("%w: try again", collected))

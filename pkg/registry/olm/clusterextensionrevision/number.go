@@ -116,7 +116,7 @@ func (r *REST) refused(ctx context.Context, name string, err error) error {
 			return busy("%s was forgotten meanwhile: try again", overtaken.Chain)
 		}
 		first := olm.RevisionName(overtaken.Chain, overtaken.Highest)
-		return busy("%s was created meanwhile%s: look at it, then try again", first, r.by(ctx, first))
+		return busy("%s was created meanwhile%s: review it, then try again", first, r.by(ctx, first))
 	default:
 		return err
 	}
@@ -165,7 +165,7 @@ func alreadyExists(ctx context.Context, stored *olm.ClusterExtensionRevision) er
 // following describes the next free number; 0 means none.
 func following(next int64) string {
 	if next == 0 {
-		return "and there is none above it: once nothing is left of the extension, somebody who may delete revisionhistories can have it forgotten"
+		return "and there is none above it: once nothing is left of the extension, a user with the right to delete revisionhistories can delete its history"
 	}
 	return fmt.Sprintf("the next one is %d", next)
 }

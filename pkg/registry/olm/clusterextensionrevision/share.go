@@ -189,6 +189,6 @@ func exceeded(name, whose, holder string, used, free int64) error {
 	}
 	kind := map[string]string{ShareOfUser: "user", ShareOfChain: "extension"}[whose]
 	return apierrors.NewForbidden(v1alpha1.Resource(resource), name, fmt.Errorf(
-		"exceeded quota: share of the store, used by %s %s: %s, limited to what stays free for others: %s. Delete revisions that nobody needs, which frees their room within two minutes; "+
+		"exceeded quota: share of the store, used by %s %s: %s, limited to the remaining free space: %s. Delete revisions that nobody needs, which frees their room within two minutes; "+
 			"an administrator can give the store a larger quota (--data-quota)", kind, holder, size(used), size(free)))
 }

@@ -61,7 +61,7 @@ func lostSigner(out *v1alpha1.RevisionDiff, from, to *olm.ClusterExtensionRevisi
 func asItWas(age time.Duration) v1alpha1.DiffNote {
 	return v1alpha1.DiffNote{
 		Severity: v1alpha1.NoteInfo, Reason: reasonKept,
-		Message: fmt.Sprintf("this is how the cluster was %.1f s ago, when somebody asked the same; ask again in a few seconds to see it as it is now", age.Seconds()),
+		Message: fmt.Sprintf("this is how the cluster was %.1f s ago, when another request asked the same; ask again in a few seconds to see it as it is now", age.Seconds()),
 	}
 }
 

@@ -47,7 +47,7 @@ func TestLostSigner(t *testing.T) {
 
 // TestAsItWas: a cached answer contains its age, and the advice to ask again.
 func TestAsItWas(t *testing.T) {
-	want := "this is how the cluster was 1.5 s ago, when somebody asked the same; ask again in a few seconds to see it as it is now"
+	want := "this is how the cluster was 1.5 s ago, when another request asked the same; ask again in a few seconds to see it as it is now"
 	if got := asItWas(1500 * time.Millisecond).Message; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

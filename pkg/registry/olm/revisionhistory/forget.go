@@ -61,7 +61,7 @@ func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateOb
 		case err != nil:
 			return nil, false, apierrors.NewInternalError(err)
 		case !done:
-			return nil, false, conflict(name, "something of the extension was written meanwhile: look at it, then try again")
+			return nil, false, conflict(name, "the extension was written meanwhile: review it, then try again")
 		}
 	}
 	return &metav1.Status{Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{

@@ -28,7 +28,7 @@ func (in *incoming) unfinished(head chain.Head) error {
 	case "":
 		return had(in.name)
 	case in.importing(mode{paused: !in.paused}):
-		return conflict(in.name, fmt.Sprintf("its import was begun with paused=%t and is not finished: it cannot go on with paused=%t", !in.paused, in.paused))
+		return conflict(in.name, fmt.Sprintf("its import was begun with paused=%t and is not finished: it cannot continue with paused=%t", !in.paused, in.paused))
 	}
 	return conflict(in.name, fmt.Sprintf("the import of another archive (%s) was begun and is not finished: import that one again", head.Importing))
 }

@@ -205,7 +205,7 @@ func (r *REST) turn(ctx context.Context) (done func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	if err := r.turns.Acquire(ctx, 1); err != nil {
-		return nil, apierrors.NewTooManyRequests("another import goes on", retrySeconds)
+		return nil, apierrors.NewTooManyRequests("another import is running", retrySeconds)
 	}
 	return func() { r.turns.Release(1) }, nil
 }

@@ -29,7 +29,7 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Name", Type: "string", Description: "Name of the object."},
 		{Name: "State", Type: "string", Description: "Pending, Failing, Unready, Available, Superseded, Leaving, Gone or Unknown."},
 		{Name: "Reason", Type: "string", Description: "Why the object is in this state: the cause, where it is known."},
-		{Name: "Repaired", Type: "date", Description: "When Penstock last brought the object back to its manifest."},
+		{Name: "Repaired", Type: "date", Description: "When Penstock last repaired the object."},
 		{Name: "Message", Type: "string", Priority: wide, Description: "The reason in a sentence."},
 		{Name: "Detail", Type: "string", Priority: wide, Description: "Text of a component about the cause."},
 	}

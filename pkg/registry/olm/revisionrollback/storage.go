@@ -169,7 +169,7 @@ func (r *REST) overtaken(ctx context.Context, wanted rollback, err error) error 
 	if newestErr != nil || newest == nil || newest.UID == wanted.newest.UID {
 		return err
 	}
-	return conflict(wanted.target.Name, fmt.Sprintf("%s was created meanwhile: look at it, then try again", newest.Name))
+	return conflict(wanted.target.Name, fmt.Sprintf("%s was created meanwhile: review it, then try again", newest.Name))
 }
 
 // rollbackOf returns the hold on the owner of the extension, if it has an owner.

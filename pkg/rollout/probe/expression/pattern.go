@@ -134,7 +134,7 @@ func checkPatterns(expr ast.Expr) error {
 	}
 	source, isText := literal(call.Args()[at])
 	if !isText {
-		return fmt.Errorf("the pattern of %s must be a text in quotes: one that is computed is compiled anew each time", call.FunctionName())
+		return fmt.Errorf("the pattern of %s must be a text in quotes: a computed pattern would be compiled at each evaluation", call.FunctionName())
 	}
 	if classes := strings.Count(source, `\p`) + strings.Count(source, `\P`); classes > maxPatternClasses {
 		return fmt.Errorf("the pattern %.40q… has %d classes of Unicode, must have at most %d", source, classes, maxPatternClasses)

@@ -44,7 +44,7 @@ func validateOne(schema []byte, values map[string]any) error {
 	}
 	compiled, err := compiler.Compile(name)
 	if err != nil {
-		return fmt.Errorf("compiling it, without what is elsewhere: %w", err)
+		return fmt.Errorf("compiling it, without remote references: %w", err)
 	}
 	// The values have Go types of several decoders, and the validator accepts those of one.
 	encoded, err := json.Marshal(values)

@@ -65,7 +65,7 @@ func noteOf(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
 	case item.Action == rollout.Create && !item.Tried:
 		return told(note.Info, reasonUntried, "the API server was not asked about it, as you cannot create it")
 	case len(item.Taken) > 0:
-		return told(note.Warning, reasonConflict, "somebody else has fields of it%s", takes(item, change))
+		return told(note.Warning, reasonConflict, "another field manager has fields of it%s", takes(item, change))
 	default:
 		return diffreview.Note{}, false
 	}
@@ -76,7 +76,7 @@ func drift(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
 	found := diffreview.Note{Severity: note.Warning, Reason: reasonDrift}
 	switch {
 	case !item.Exists:
-		found.Message = "was rolled out, and somebody has deleted it: a rollout creates it again"
+		found.Message = "was rolled out, and was deleted since: a rollout creates it again"
 	case change == nil || len(change.Fields) == 0:
 		found.Severity, found.Message = note.Info, "labels, annotations or managedFields by which Penstock recognizes it were changed: a rollout sets them again"
 	default:
@@ -104,7 +104,7 @@ func owners(item *preview.Item, change *diff.Change) string {
 		case field.Op == diff.Add:
 			part += " was removed"
 		default:
-			part += ", which nobody claims"
+			part += ", which no object claims"
 		}
 		parts = append(parts, part)
 	}

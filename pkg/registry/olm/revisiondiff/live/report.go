@@ -26,7 +26,7 @@ func report(ctx context.Context, found preview.Preview, question revisiondiff.Li
 			// An unread object is unknown, not absent.
 			refused = append(refused, notCompared(item, "it could not be read"))
 		case item.Overtaken:
-			refused = append(refused, notCompared(item, "somebody wrote it while it was looked at; ask again"))
+			refused = append(refused, notCompared(item, "it was written while it was compared; ask again"))
 		case item.Failure != nil && item.Exists:
 			refused = append(refused, notCompared(item, "the API server refuses what a rollout would write"))
 		case item.Action == preview.Delete:
