@@ -37,10 +37,8 @@ import (
 const (
 	// DefaultCatalogAddr is the address at which the content of catalogs is served.
 	DefaultCatalogAddr = ":8444"
-	// folderRetry is the time between two attempts to use the disk.
-	folderRetry = 15 * time.Second
-	// catalogdTimeout bounds the download of a catalog from catalogd.
-	catalogdTimeout = 5 * time.Minute
+	folderRetry        = 15 * time.Second
+	catalogdTimeout    = 5 * time.Minute
 )
 
 // Catalogs has the settings for ClusterCatalogs, which come from flags, and the catalogs known at
@@ -68,14 +66,12 @@ type Catalogs struct {
 	// Inventory holds the known catalogs.
 	Inventory *inventory.Inventory
 
-	mu sync.Mutex
-	// controller is the current controller, or nil.
+	mu         sync.Mutex
 	controller *catalog.Controller
 	// images and credentials belong to the controller, and pull images; nil without a controller.
 	images      catalog.Images
 	credentials catalog.Credentials
-	// changed is closed when the controller changes.
-	changed chan struct{}
+	changed     chan struct{}
 }
 
 // NewCatalogs returns the default settings.

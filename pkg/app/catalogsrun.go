@@ -21,7 +21,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 )
 
-// catalogsRun is one run of the controller of ClusterCatalogs.
 type catalogsRun struct {
 	catalogs    *Catalogs
 	options     catalog.Options
@@ -91,7 +90,6 @@ func (r *catalogsRun) open(ctx context.Context) *catalog.Folder {
 	}
 }
 
-// serve answers requests for the content of catalogs.
 func (r *catalogsRun) serve(ctx context.Context) {
 	config := r.tls.Clone()
 	config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return r.shown() }

@@ -105,7 +105,6 @@ func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (
 	}, nil
 }
 
-// charts reads charts from registries.
 type charts struct{ images catalogImages }
 
 // Chart implements chartkind.Charts.

@@ -24,10 +24,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// definitionTimeout bounds one read in another cluster.
 const definitionTimeout = 15 * time.Second
 
-// definitionReader reads CustomResourceDefinitions and capabilities of target clusters.
 type definitionReader struct {
 	namespace string
 	secrets   kubernetes.Interface

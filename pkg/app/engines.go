@@ -22,9 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// engineParts holds the parts of an engine for one cluster.
 type engineParts struct {
-	// config is the client configuration of the cluster.
 	config *rest.Config
 	// requests and metrics count all clusters together. Users choose the names of clusters, so
 	// these names must not be labels of metrics.
@@ -65,7 +63,6 @@ func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []
 	}), parts, nil
 }
 
-// targetsOf returns the targets of chains for a term.
 func targetsOf(ctx context.Context, term leadership.Term, notify func(string),
 	open func(context.Context, *rest.Config) (*rollout.Engine, []func(context.Context) error, error),
 ) (*target.Targets, error) {

@@ -167,7 +167,6 @@ func (c catalogImages) Pull(ctx context.Context, user, catalog, reference string
 	}}, nil
 }
 
-// tidy frees the disk space of unused images.
 func (c catalogImages) tidy(ctx context.Context) {
 	if controller := c.catalogs.present(); controller != nil {
 		if err := controller.Tidy(); err != nil {

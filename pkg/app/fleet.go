@@ -63,7 +63,6 @@ func (s *Settings) addFleet(ctx context.Context, term leadership.Term, of extens
 	}))
 }
 
-// fleetsOf returns the metrics of rollouts.
 func fleetsOf(rollouts []*olmv1alpha1.ClusterExtensionRollout) []metrics.Fleet {
 	var all []metrics.Fleet
 	for _, one := range rollouts {

@@ -33,7 +33,6 @@ type identities struct {
 	known map[v1alpha1.ProfileName]*identity
 }
 
-// identity is the identity of one profile.
 type identity struct {
 	// begin returns a context that ends with the definition; stop ends all such contexts.
 	begin  func() (context.Context, context.CancelFunc)
@@ -125,7 +124,6 @@ func (i *identities) Facts(name v1alpha1.ProfileName, definitions ...*cel.Profil
 	return facts, nil
 }
 
-// drop stops everything of a profile whose definition was deleted.
 func (i *identities) drop(name string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

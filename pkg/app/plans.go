@@ -100,7 +100,6 @@ func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
 	})
 }
 
-// addPlanMetrics adds the metrics of plans to a term.
 func addPlanMetrics(ctx context.Context, term leadership.Term) error {
 	informer, err := term.Manager.GetCache().GetInformer(ctx, &hcov1alpha1.ConfigurationPlan{})
 	if err != nil {

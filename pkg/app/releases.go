@@ -47,7 +47,6 @@ func (s *Settings) addReleases(term leadership.Term, options *extension.Options)
 	return nil
 }
 
-// releasedObjects accesses objects that Helm has applied.
 type releasedObjects struct {
 	target *targetclient.Client
 	client metadata.Interface

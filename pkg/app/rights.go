@@ -18,7 +18,6 @@ import (
 // DelegatingAuthorizationOptions).
 const rememberedFor = 10 * time.Second
 
-// rights checks the rights of users.
 type rights interface {
 	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }

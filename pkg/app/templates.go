@@ -84,7 +84,6 @@ func (r templateReads) Read(ctx context.Context, resource lookup.Resource, field
 	return r.granted.Read(ctx, resource, field)
 }
 
-// hostRights checks the rights of users in the host.
 type hostRights struct{ host kubernetes.Interface }
 
 // May implements imagetemplate.Rights and extension.Rights.

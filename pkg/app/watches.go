@@ -15,7 +15,6 @@ func uncompressedWatches(config *rest.Config) *rest.Config {
 	return config
 }
 
-// watchTransport requests watches without compression. It does not change other requests.
 type watchTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

@@ -77,7 +77,6 @@ func (o *Override) apply(child *unstructured.Unstructured) error {
 	return unstructured.SetNestedMap(child.Object, map[string]any{"configType": "Inline", "inline": merged}, "spec", "config")
 }
 
-// merge applies a JSON merge patch.
 func merge(old, patch map[string]any) (map[string]any, error) {
 	if old == nil {
 		old = map[string]any{}

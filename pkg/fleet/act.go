@@ -120,7 +120,6 @@ func (p *Plan) decide(progress Progress, situation Situation, shown string) erro
 	return match("the list of troubles", shown, p.Troubles(progress, situation))
 }
 
-// open returns an error if the rollout has ended.
 func open(progress Progress) error {
 	if progress.Ended {
 		return fmt.Errorf("the rollout has ended: another one took its place")

@@ -129,7 +129,6 @@ func (p *Plan) Validate() error {
 	return nil
 }
 
-// of returns the clusters of a wave.
 func (p *Plan) of(wave string) []Cluster {
 	var clusters []Cluster
 	for _, cluster := range p.Clusters {

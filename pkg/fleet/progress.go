@@ -106,7 +106,6 @@ func (p Progress) clone() Progress {
 	return p
 }
 
-// at returns the state of a cluster.
 func (p Progress) at(cluster string) At {
 	at := p.Clusters[cluster]
 	if at.State == "" {

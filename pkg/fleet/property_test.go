@@ -99,7 +99,6 @@ func (w *world) any(t *rapid.T) (string, *target) {
 	return name, w.targets[name]
 }
 
-// look observes a cluster.
 func (w *world) look(name string) {
 	one := w.targets[name]
 	seen := w.seen[name]
@@ -318,7 +317,6 @@ func (w *world) pass(t *rapid.T) {
 	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 4).Draw(t, "minutes")) * time.Minute)
 }
 
-// write writes the content of the attempt to each cluster.
 func (w *world) write() {
 	for name, one := range w.targets {
 		if at := w.progress.at(name); (at.State == Updating || at.State == Unknown) && one.attempt != at.Attempt {

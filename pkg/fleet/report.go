@@ -63,7 +63,6 @@ type Report struct {
 	Waits []Wait
 }
 
-// report returns the state of the rollout.
 func (s *step) report() Report {
 	r := Report{Phase: s.phase(), Counts: map[State]int{}, Waves: map[string]map[State]int{}, Waits: s.waits}
 	for _, wave := range s.plan.Waves {

@@ -86,7 +86,6 @@ func Next(state State, event Event) (State, error) {
 	return state, fmt.Errorf("a cluster in state %s does not handle the event %s", state, event)
 }
 
-// handles reports whether a state handles an event.
 func handles(state State, event Event) bool {
 	_, err := Next(state, event)
 	return err == nil

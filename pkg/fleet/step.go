@@ -188,7 +188,6 @@ func (s *step) tooMany(leaving []string) bool {
 	return len(leaving) > 0 && together > leavingTogether && together*100 > leavingPercent*len(all)
 }
 
-// begin lets clusters begin, wave by wave.
 func (s *step) begin() {
 	if s.progress.Approved != s.plan.Digest() {
 		s.wait(WaitApproval, "")
@@ -223,7 +222,6 @@ func (s *step) halted() bool {
 	return len(s.waits) > 0
 }
 
-// follows reports whether any cluster has not begun.
 func (s *step) follows() bool {
 	return slices.ContainsFunc(s.plan.Waves, func(wave Wave) bool { return len(s.in(wave, Pending, Deferred)) > 0 })
 }
@@ -450,7 +448,6 @@ func (s *step) in(wave Wave, states ...State) []string {
 	return names
 }
 
-// wait adds a wait to the report.
 func (s *step) wait(reason WaitReason, wave string, clusters ...string) {
 	s.waits = append(s.waits, Wait{Reason: reason, Wave: wave, Clusters: clusters})
 }

@@ -85,7 +85,6 @@ func (s *story) is(phase Phase, states ...State) *story {
 	return s
 }
 
-// waits checks a reported wait.
 func (s *story) waits(reason WaitReason, clusters ...string) *story {
 	s.t.Helper()
 	for _, wait := range s.report.Waits {
@@ -97,7 +96,6 @@ func (s *story) waits(reason WaitReason, clusters ...string) *story {
 	return s
 }
 
-// only changes the observation of one cluster.
 func only(name string, change func(*Observation)) func(string, *Observation) {
 	return func(cluster string, seen *Observation) {
 		if cluster == name {

@@ -13,8 +13,7 @@ import (
 const (
 	// ContentType is the content type of a CloudEvent in structured mode.
 	ContentType = "application/cloudevents+json"
-	// typePrefix is the prefix of the type attribute of events.
-	typePrefix = "dev.penstock."
+	typePrefix  = "dev.penstock."
 	// MaxBytes bounds the body of a request.
 	MaxBytes = 64 << 10
 )

@@ -77,7 +77,6 @@ const (
 	reasonTrouble = "PassFailed"
 )
 
-// facts collects the facts of one object.
 type facts struct{ all []Fact }
 
 func (f *facts) add(kind Type, reason string, since, at metav1.Time) {

@@ -15,7 +15,6 @@ const (
 	// maxSingle is the most pending events that are sent separately. More events are sent as one
 	// summary.
 	maxSingle = 20
-	// maxListed bounds the events that a summary lists.
 	maxListed = 100
 )
 

@@ -54,8 +54,7 @@ type Watch[T Object] struct {
 	informer cache.SharedIndexInformer
 	changed  func()
 
-	mu sync.Mutex
-	// failure is the last error.
+	mu      sync.Mutex
 	failure error
 }
 

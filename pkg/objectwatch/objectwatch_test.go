@@ -39,7 +39,6 @@ func watched(t *testing.T, client *fake.Clientset, o Options) (*Watch[*corev1.Se
 	return w, changed
 }
 
-// until waits for a condition.
 func until(t *testing.T, changed <-chan struct{}, want func() bool) {
 	t.Helper()
 	limit := time.After(10 * time.Second)

@@ -86,7 +86,6 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// watch watches only this Secret.
 func (f *follower) watch(ctx context.Context) *objectwatch.Watch[*corev1.Secret] {
 	look := func() {
 		select {
@@ -197,7 +196,6 @@ func (f *follower) log(ctx context.Context) klog.Logger {
 	return klog.FromContext(ctx).WithName("target").WithValues("secret", f.named())
 }
 
-// close ends the connection for good.
 func (f *follower) close(why error) {
 	if f.way == nil {
 		return

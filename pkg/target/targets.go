@@ -59,7 +59,6 @@ func New(ctx context.Context, options Options) *Targets {
 	return t
 }
 
-// end stops all followers for good.
 func (t *Targets) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,5 +169,4 @@ func message(err error) string {
 	return err.Error()
 }
 
-// named returns the Secret with its namespace, for messages.
 func (f *follower) named() string { return fmt.Sprintf("%s/%s", f.options.Namespace, f.secret) }

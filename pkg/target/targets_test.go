@@ -16,7 +16,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// blind observes nothing.
 type blind struct{ rollout.Observer }
 
 func (blind) Want(string, ...observe.Interest) {}

@@ -19,7 +19,6 @@ var (
 	errNoImage  = errors.New("spec.source.image.ref is missing: an image is expected")
 )
 
-// made is a catalog that is ready for use.
 type made struct {
 	ref     string
 	content *content.Content

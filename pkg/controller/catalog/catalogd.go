@@ -66,7 +66,6 @@ func (c *Controller) readIndex(ctx context.Context, catalog *clustercatalog.Cata
 	return nil
 }
 
-// download reads all documents that are served below a URL.
 func (c *Controller) download(ctx context.Context, base string, found func(*fbc.Document) error) error {
 	address, err := url.JoinPath(base, "api", "v1", "all")
 	if err != nil {

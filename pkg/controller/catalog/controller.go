@@ -34,8 +34,7 @@ const FieldManager = "penstock-catalogs"
 const (
 	// workers is the number of catalogs that are reconciled in parallel. The image store bounds the
 	// pulls.
-	workers = 4
-	// retryFirst and retryMost bound the time between two attempts.
+	workers    = 4
 	retryFirst = 5 * time.Second
 	retryMost  = 15 * time.Minute
 )
@@ -107,7 +106,6 @@ type Controller struct {
 	collecting sync.Mutex
 }
 
-// pull is a running attempt.
 type pull struct {
 	uid        string
 	generation int64
@@ -157,7 +155,6 @@ func (c *Controller) Lead(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// next reconciles the next catalog of the queue.
 func (c *Controller) next(ctx context.Context) bool {
 	name, shutdown := c.queue.Get()
 	if shutdown {
@@ -283,7 +280,6 @@ func (c *Controller) Served(name string) *contentserver.Served {
 	return nil
 }
 
-// close closes the images.
 func (c *Controller) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -93,7 +93,6 @@ func (c *Controller) use(k *known, made *made, unpacked time.Time) {
 	k.ref, k.content, k.index, k.image, k.unpacked = made.ref, made.content, made.index, made.image, unpacked.Truncate(time.Second)
 }
 
-// succeed records a successful attempt.
 func (c *Controller) succeed(k *known, generation int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +102,6 @@ func (c *Controller) succeed(k *known, generation int64) {
 	k.succeeded++
 }
 
-// fail records a failed attempt.
 func (c *Controller) fail(k *known, generation int64, err error, blocked bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +149,6 @@ func (c *Controller) toldOf(name string) {
 	}
 }
 
-// forget removes a deleted catalog.
 func (c *Controller) forget(name string) error {
 	c.mu.Lock()
 	if k := c.known[name]; k != nil {

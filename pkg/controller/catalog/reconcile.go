@@ -76,7 +76,6 @@ func (c *Controller) release(ctx context.Context, object *unstructured.Unstructu
 	return c.removeFinalizer(ctx, object)
 }
 
-// switchOff stops serving a catalog.
 func (c *Controller) switchOff(ctx context.Context, object *unstructured.Unstructured, catalog *clustercatalog.Catalog, k *known, write bool) error {
 	c.endPull(catalog.Name)
 	c.drop(k)

@@ -59,7 +59,6 @@ func (c *Controller) forgetAll(ctx context.Context) {
 	}
 }
 
-// owner is the writer of ClusterCatalogs.
 type owner int
 
 const (

@@ -69,7 +69,6 @@ func (c *Controller) writeLabel(ctx context.Context, object *unstructured.Unstru
 	return c.patch(ctx, object, map[string]any{"labels": map[string]string{clustercatalog.NameLabel: object.GetName()}})
 }
 
-// removeFinalizer removes the finalizer that catalogd would have removed.
 func (c *Controller) removeFinalizer(ctx context.Context, object *unstructured.Unstructured) error {
 	if !slices.Contains(object.GetFinalizers(), clustercatalog.CatalogdFinalizer) {
 		return nil

@@ -56,13 +56,11 @@ type backend struct {
 	heads *store.Heads
 }
 
-// newBackend returns a backend below a prefix of etcd.
 func newBackend(t *testing.T, etcd clientv3.KV, prefix string, revisions ...*olmv1alpha1.ClusterExtensionRevision) *backend {
 	t.Helper()
 	return &backend{api: set(t, revisions...).api, heads: store.NewHeads(etcd, "/"+prefix)}
 }
 
-// process is a process on the backend.
 type process struct {
 	*backend
 	*mortal
@@ -369,7 +367,6 @@ func (p *process) events() []string {
 	return (&setting{said: p.said}).events()
 }
 
-// rollbacks returns the events about rollbacks.
 func (p *process) rollbacks() []string {
 	return slices.DeleteFunc(p.events(), func(event string) bool {
 		return !strings.Contains(event, " RolledBack ") && !strings.Contains(event, " Rollback")

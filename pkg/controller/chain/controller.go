@@ -125,7 +125,6 @@ func concerns(update event.UpdateEvent) bool {
 	return false
 }
 
-// event records an event of a revision.
 func (r *reconciler) event(revision *olmv1alpha1.ClusterExtensionRevision, warning bool, reason, message string) {
 	kind := corev1.EventTypeNormal
 	if warning {

@@ -22,7 +22,6 @@ type Freezes interface {
 	Changed() <-chan event.TypedGenericEvent[string]
 }
 
-// everyChain returns a request for each chain.
 func (r *reconciler) everyChain(ctx context.Context, _ string) []reconcile.Request {
 	var all olmv1alpha1.ClusterExtensionRevisionList
 	// The caller reads only the labels, so copies are not needed.

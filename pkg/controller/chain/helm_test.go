@@ -11,7 +11,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
-// listed holds the Secrets of a release.
 type listed []metav1.PartialObjectMetadata
 
 func (l listed) Secrets(context.Context, string, string) ([]metav1.PartialObjectMetadata, error) {

@@ -16,7 +16,6 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// seen holds the observed owners by chain.
 type seen map[string]Owner
 
 func (s seen) Follow(chain string, _ metav1.OwnerReference) (Owner, bool) {

@@ -95,7 +95,6 @@ func (l *ledger) outlived(revisions []olmv1alpha1.ClusterExtensionRevision) bool
 	return false
 }
 
-// identities returns the numbers and uids of revisions.
 func identities(revisions []olmv1alpha1.ClusterExtensionRevision) (numbers map[int64]bool, keys map[string]bool) {
 	numbers, keys = make(map[int64]bool, len(revisions)), make(map[string]bool, len(revisions))
 	for i := range revisions {

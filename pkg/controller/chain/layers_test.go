@@ -216,7 +216,6 @@ func TestEveryConditionSaysSomething(t *testing.T) {
 	}
 }
 
-// sentences prints the conditions in the order of the API.
 func sentences(s olmv1alpha1.ClusterExtensionRevisionStatus) []string {
 	var out []string
 	for _, kind := range []string{

@@ -181,7 +181,6 @@ func blocking(level *rollout.LevelReport, inverted []release.Inversion) []string
 	return out
 }
 
-// reasonOf returns the reason for a revision that cannot be compiled.
 func reasonOf(err error) string {
 	var manifests *manifestsError
 	if errors.As(err, &manifests) {

@@ -17,7 +17,6 @@ type Passes struct {
 	running map[int64]pass
 }
 
-// pass is a running pass.
 type pass struct {
 	chain string
 	since time.Time

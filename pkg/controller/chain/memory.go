@@ -90,10 +90,8 @@ func gone(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return !revision.DeletionTimestamp.IsZero() && len(revision.Finalizers) == 0
 }
 
-// memories holds the memories of a chain's revisions, by uid.
 type memories map[types.UID]*memory
 
-// wrote remembers the answer to a write of a revision.
 func (m memories) wrote(revision *olmv1alpha1.ClusterExtensionRevision) {
 	if known := m[revision.UID]; known != nil {
 		known.own.wrote(revision)

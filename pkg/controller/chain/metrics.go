@@ -77,7 +77,6 @@ func metricVerdict(revision *olmv1alpha1.ClusterExtensionRevision, measured []ol
 	return rule.Judge(revision.Spec.MetricChecks, measured, since, end)
 }
 
-// metricFailed reports whether the answer of a MetricCheck failed a revision.
 func metricFailed(conditions []metav1.Condition) bool {
 	succeeded := meta.FindStatusCondition(conditions, olmv1alpha1.ConditionSucceeded)
 	return succeeded != nil && succeeded.Status == metav1.ConditionFalse && succeeded.Reason == reasonMetricFailed

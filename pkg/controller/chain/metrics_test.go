@@ -105,7 +105,6 @@ func TestMetricGate(t *testing.T) {
 	}
 }
 
-// answers is a fake of MetricChecks.
 type answers struct {
 	measured []olmv1alpha1.MetricMeasurement
 	next     time.Time

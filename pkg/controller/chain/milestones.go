@@ -42,7 +42,6 @@ const (
 	eventRemoved   = "Removed"
 )
 
-// milestone is an event of a rollout.
 type milestone struct {
 	warning         bool
 	reason, message string
@@ -62,7 +61,6 @@ func milestones(revision *olmv1alpha1.ClusterExtensionRevision, before, after *o
 	add := func(warning bool, reason, key, message string) {
 		found = append(found, milestone{warning, reason, message, key})
 	}
-	// turned returns a condition that became True.
 	turned := func(kind string) *metav1.Condition {
 		if c := meta.FindStatusCondition(after.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue && !meta.IsStatusConditionTrue(before.Conditions, kind) {
 			return c
@@ -151,7 +149,6 @@ func complete(revision *olmv1alpha1.ClusterExtensionRevision, phases []olmv1alph
 	return message + ", within a second"
 }
 
-// madeAvailable returns the names of the phases that became Available.
 func madeAvailable(before, after []olmv1alpha1.PhaseStatus) []string {
 	was := map[string]olmv1alpha1.PhaseState{}
 	for _, phase := range before {

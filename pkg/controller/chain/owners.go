@@ -26,7 +26,6 @@ type OwnerWatch struct {
 
 var _ Owners = &OwnerWatch{}
 
-// watched is the watch of one owner.
 type watched struct {
 	reference metav1.OwnerReference
 	stop      context.CancelFunc
@@ -41,7 +40,6 @@ func NewOwnerWatch(ctx context.Context, client metadata.Interface, notify func(c
 	return o
 }
 
-// end stops all watches for good.
 func (o *OwnerWatch) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,7 +78,6 @@ func (o *OwnerWatch) Unfollow(chain string) {
 	}
 }
 
-// start starts a watch. The caller holds the lock.
 func (o *OwnerWatch) start(chain string, owner metav1.OwnerReference) *watched {
 	// The watch outlives the pass that needs it.
 	ctx, stop := context.WithCancel(context.Background())

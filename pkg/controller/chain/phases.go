@@ -158,7 +158,6 @@ func summary(layer *rollout.LayerReport) (message string, person, stuck *rollout
 // acknowledgeCommand begins the command at the end of a message that requires an acknowledgement.
 const acknowledgeCommand = ": kubectl annotate --overwrite cer "
 
-// describe returns a failure in one line.
 func describe(failure rollout.Failure) string {
 	if before, rest, asks := strings.Cut(failure.Message, acknowledgeCommand); asks && (failure.Acknowledge != "" || failure.Reason == rollout.ReasonCRDInstances) {
 		return ask(fmt.Sprintf("%s: %s", failure.ID, before), acknowledgeCommand+rest)
@@ -166,7 +165,6 @@ func describe(failure rollout.Failure) string {
 	return clip(fmt.Sprintf("%s: %s", failure.ID, failure.Message))
 }
 
-// verb returns "is" or "are" for a count.
 func verb(n int) string {
 	if n == 1 {
 		return "is"
@@ -174,7 +172,6 @@ func verb(n int) string {
 	return "are"
 }
 
-// clip bounds a message of a status.
 func clip(message string) string {
 	return text.Clip(message, olmv1alpha1.MaxMessageLength)
 }

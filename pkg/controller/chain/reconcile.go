@@ -30,11 +30,9 @@ type reconciler struct {
 	Options
 	library *library
 	memoryByChain
-	// compiled holds rollout.Layer by compilation.
 	compiled *lru.Cache
 }
 
-// scope is the state of one pass over one chain.
 type scope struct {
 	*reconciler
 	chain string
@@ -48,8 +46,7 @@ type scope struct {
 	invalid map[string]error
 	held    ownerHold
 	report  rollout.Report
-	// began is the start time of the pass.
-	began time.Time
+	began   time.Time
 	// judged is the time at which status judges deadlines.
 	judged time.Time
 	// freeze is the reason why the engine must not write; nil for none.
@@ -62,8 +59,7 @@ type scope struct {
 	// later install level.
 	manifests *manifestCache
 	inverted  [][]release.Inversion
-	// stale is true if a revision changed during the pass.
-	stale bool
+	stale     bool
 }
 
 // Reconcile does one pass over a chain:
@@ -140,7 +136,6 @@ func (s *scope) pass(ctx context.Context) error {
 	return nil
 }
 
-// prepare does the steps before the engine.
 func (s *scope) prepare(ctx context.Context) error {
 	var err error
 	if s.ledger, err = openLedger(ctx, s.Inventories, s.chain); err != nil {
@@ -175,7 +170,6 @@ func (s *scope) list(ctx context.Context) error {
 	return err
 }
 
-// forgetRemoved drops inventory entries of revisions that no longer exist.
 func (s *scope) forgetRemoved(ctx context.Context) error {
 	if !s.ledger.outlived(s.revisions) {
 		return nil

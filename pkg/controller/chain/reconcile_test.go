@@ -30,7 +30,6 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// confirmed holds rows of history by number.
 type confirmed struct {
 	rows   map[int64]store.Row
 	writes int
@@ -118,7 +117,6 @@ func (s *setting) stored(t *testing.T, number int64) *olmv1alpha1.ClusterExtensi
 	return &r
 }
 
-// meanwhile changes a revision during the pass.
 func (s *setting) meanwhile(t *testing.T, number int64) {
 	t.Helper()
 	r := s.stored(t, number)

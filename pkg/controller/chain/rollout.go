@@ -135,7 +135,6 @@ func (s *scope) leading() int {
 	}))
 }
 
-// finding returns the findings of the pass about the i-th revision.
 func (s *scope) finding(i int) finding {
 	revision := &s.revisions[i]
 	found := finding{invalid: s.invalid[revision.Name], targetErr: s.targetErr, chainHeld: s.held, freeze: s.freeze, began: s.began}

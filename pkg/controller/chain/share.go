@@ -58,7 +58,6 @@ func (s share) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// others names the revisions that have the superseded objects.
 func (s share) others() string {
 	switch len(s.newer) {
 	case 0:
@@ -70,7 +69,6 @@ func (s share) others() string {
 	}
 }
 
-// were returns "was" or "were" for a count.
 func were(n int) string {
 	if n == 1 {
 		return "was"

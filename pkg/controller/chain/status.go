@@ -64,7 +64,6 @@ const (
 	nothingStalls = "nothing waits for a person, and no deadline has passed"
 )
 
-// finding holds the findings of a pass about one revision.
 type finding struct {
 	// layer is nil if the revision is archived or being deleted.
 	layer *rollout.LayerReport
@@ -93,8 +92,7 @@ type finding struct {
 	invalid error
 	// targetErr is the reason why the cluster is unknown, so that the engine does nothing.
 	targetErr error
-	// began is the start time of the pass.
-	began time.Time
+	began     time.Time
 }
 
 // status returns the status of a revision after a pass. It depends on the findings and the earlier
@@ -134,7 +132,6 @@ func troubled(revision *olmv1alpha1.ClusterExtensionRevision, trouble error, now
 	return w.status
 }
 
-// writer sets conditions.
 type writer struct {
 	generation int64
 	now        time.Time

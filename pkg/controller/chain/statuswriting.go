@@ -11,7 +11,6 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// announce records the engine's changes as events.
 func (s *scope) announce() {
 	byNumber := map[int64]*olmv1alpha1.ClusterExtensionRevision{}
 	for i := range s.revisions {
@@ -24,7 +23,6 @@ func (s *scope) announce() {
 	}
 }
 
-// writeStatus writes the status of each revision whose status changed.
 func (s *scope) writeStatus(ctx context.Context) error {
 	s.judged = s.Clock.Now()
 	var errs []error
@@ -60,7 +58,6 @@ func (s *scope) complain(ctx context.Context, trouble error) error {
 	return errors.Join(errs...)
 }
 
-// update writes the status of a revision if it changed.
 func (s *scope) update(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, next olmv1alpha1.ClusterExtensionRevisionStatus) error {
 	if equality.Semantic.DeepEqual(next, revision.Status) {
 		return nil

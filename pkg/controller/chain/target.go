@@ -35,7 +35,6 @@ func (e *dividedError) Error() string {
 		e.one.Name, e.one.Target(), e.other.Name, e.other.Target())
 }
 
-// resolveTarget finds the target cluster of the chain.
 func (s *scope) resolveTarget() {
 	first := &s.revisions[0]
 	for i := range s.revisions {

@@ -15,7 +15,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// known holds clusters, or errors, by Secret.
 type known map[string]any
 
 func (k known) Use(_, secret string) (target.Cluster, error) {
@@ -28,7 +27,6 @@ func (k known) Use(_, secret string) (target.Cluster, error) {
 
 func (known) Leave(string) {}
 
-// blind observes nothing.
 type blind struct{ rollout.Observer }
 
 func (blind) Want(string, ...observe.Interest) {}

@@ -81,7 +81,6 @@ func (w *writer) given(revision *olmv1alpha1.ClusterExtensionRevision, found fin
 	w.set(olmv1alpha1.ConditionReady, false, reason, message)
 }
 
-// first returns the first failure that matches, or nil.
 func first(failures []rollout.Failure, is func(rollout.Failure) bool) *rollout.Failure {
 	if i := slices.IndexFunc(failures, is); i >= 0 {
 		return &failures[i]

@@ -32,7 +32,6 @@ func (w *writer) unusableTarget(err error) {
 	w.ready(message, share{})
 }
 
-// invalid describes a revision that cannot be compiled.
 func (w *writer) invalid(err error) {
 	reason, message := reasonOf(err), err.Error()
 	if reason == reasonInvalid {

@@ -74,7 +74,6 @@ func (s *served) applyStatus(ctx context.Context, object *unstructured.Unstructu
 	return stored.GetResourceVersion(), nil
 }
 
-// conditionFields returns conditions as fields for an apply.
 func conditionFields(conditions []metav1.Condition) []any {
 	out := make([]any, len(conditions))
 	for i, one := range conditions {

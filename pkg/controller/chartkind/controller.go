@@ -102,7 +102,6 @@ type Controller struct {
 	kinds cache.SharedIndexInformer
 	// running holds the served ChartKinds, by name.
 	running map[string]*served
-	// renders counts the renderings of charts, by ChartKind.
 	renders map[string]int
 }
 
@@ -143,7 +142,6 @@ func (c *Controller) setKinds(informer cache.SharedIndexInformer) {
 	}
 }
 
-// watchKinds enqueues each ChartKind that is created, changed or deleted.
 func (c *Controller) watchKinds(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Kinds, c.Kinds.Resource(chartkind.Resource), &unstructured.Unstructured{},
 		objectwatch.InformerOptions{Keep: ctrlcache.TransformStripManagedFields(), Failed: objectwatch.NotServedYet})
@@ -223,7 +221,6 @@ func (c *Controller) Counts() []Counts {
 	return all
 }
 
-// countRender counts a rendering of the chart.
 func (s *served) countRender() {
 	s.Controller.mu.Lock()
 	defer s.Controller.mu.Unlock()

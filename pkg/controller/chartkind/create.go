@@ -145,7 +145,6 @@ func (s *scope) Render(ctx context.Context, identity maker.Identity) (rendered s
 	return result.rendered, false, result.stopped
 }
 
-// renderNow runs the process that renders.
 func (s *scope) renderNow(ctx context.Context, generated []chartsource.GeneratedSecret) (source.Rendered, *maker.Outcome) {
 	cluster, err := s.Capabilities.Capabilities(ctx, "")
 	if err != nil {
@@ -294,7 +293,6 @@ func (s *scope) deleteRevisions(ctx context.Context) (left int, err error) {
 	return left, nil
 }
 
-// deleteChain deletes the own revisions of one extension.
 func (s *scope) deleteChain(ctx context.Context) (left int, err error) {
 	revisions, err := maker.List(ctx, s.Live, s.Name)
 	if err != nil {

@@ -62,7 +62,6 @@ var (
 
 // plane is a host and Penstock's API, without a cluster.
 type plane struct {
-	// notes are the notes of every diff.
 	notes []olmv1alpha1.DiffNote
 
 	*testing.T
@@ -75,10 +74,8 @@ type plane struct {
 
 	// account is the client of a ServiceAccount; it replaces host.
 	account dynamic.Interface
-	// stop stops the running controller.
-	stop func()
-	// clock is the clock of the controller.
-	clock clock.WithTicker
+	stop    func()
+	clock   clock.WithTicker
 
 	mu        sync.Mutex
 	revisions map[string]*olmv1alpha1.ClusterExtensionRevision
@@ -92,8 +89,7 @@ type plane struct {
 	writes  map[string]int
 	renders int
 	// lacks holds the names of users without any right.
-	lacks map[string]bool
-	// forbidden is true if statuses cannot be written.
+	lacks     map[string]bool
 	forbidden bool
 }
 
@@ -117,7 +113,6 @@ func newPlane(t *testing.T) *plane {
 	return p
 }
 
-// chartOf returns a chart with a Deployment.
 func chartOf(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -377,7 +372,6 @@ func (p *plane) put(r *olmv1alpha1.ClusterExtensionRevision) {
 	}
 }
 
-// change changes a revision.
 func (p *plane) change(name string, change func(*olmv1alpha1.ClusterExtensionRevision)) {
 	p.mu.Lock()
 	r := p.revisions[name].DeepCopy()
@@ -386,7 +380,6 @@ func (p *plane) change(name string, change func(*olmv1alpha1.ClusterExtensionRev
 	p.put(r)
 }
 
-// roll sets a condition of a revision.
 func (p *plane) roll(name, kind, reason string) {
 	p.change(name, func(r *olmv1alpha1.ClusterExtensionRevision) {
 		r.Status.Conditions = []metav1.Condition{{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: "said"}}
@@ -469,7 +462,6 @@ func (p *plane) stamp(object *unstructured.Unstructured) {
 	object.SetResourceVersion(fmt.Sprint(p.version))
 }
 
-// lamp writes the spec of a Lamp.
 func (p *plane) lamp(name string, size int64) {
 	p.Helper()
 	p.store(lamps, "Lamp", name, func(object *unstructured.Unstructured) {

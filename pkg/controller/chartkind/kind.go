@@ -313,7 +313,6 @@ func isRefused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsServiceUnavailable(err)
 }
 
-// letGo removes Penstock's finalizer from all custom resources of a kind.
 func letGo(ctx context.Context, account Account, kind chartkind.ResourceKind) error {
 	all, err := account.Objects.Resource(kind.GVR()).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
@@ -334,7 +333,6 @@ func letGo(ctx context.Context, account Account, kind chartkind.ResourceKind) er
 	return nil
 }
 
-// writeKindStatus writes whether a ChartKind is served, if that changed.
 func (c *Controller) writeKindStatus(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind, pinned string, refused *maker.Outcome) error {
 	condition := metav1.Condition{Type: chartkind.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted,
 		Message: "custom resources of the kind are installed", ObservedGeneration: kind.Generation}
@@ -394,7 +392,6 @@ func (c *Controller) begin(ctx context.Context, s *served) {
 	}
 }
 
-// end stops serving a ChartKind.
 func (c *Controller) end(name string) {
 	c.mu.Lock()
 	found := c.running[name]

@@ -128,7 +128,6 @@ func (s *served) waitsForSettling(key string, object *unstructured.Unstructured,
 	return s.Clock.Since(since) < settle
 }
 
-// workloadsOf returns the workloads of a custom resource.
 func (s *served) workloadsOf(ctx context.Context, key string, object *unstructured.Unstructured) (report.Workloads, error) {
 	chain, all, err := s.installedAs(ctx, object)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/signer"
 )
 
-// installed returns a plane with an installed Lamp.
 func installed(t *testing.T, change func(spec map[string]any)) *plane {
 	p := newPlane(t)
 	p.kind(change)

@@ -30,7 +30,6 @@ type scope struct {
 	object *unstructured.Unstructured
 	// paused is true if the custom resource requests no revisions.
 	paused bool
-	// values are the values of the chart.
 	values map[string]any
 	// digest is the digest of the inputs for the newest revision.
 	digest string
@@ -212,7 +211,6 @@ func (s *scope) remember() {
 	}
 }
 
-// forget drops the state of a deleted custom resource.
 func (s *served) forget(key string) {
 	s.jobs.Forget(key)
 	s.mu.Lock()

@@ -50,9 +50,8 @@ type served struct {
 	// passes holds the custom resources that need a pass. looks holds those whose Ready and
 	// Progressing must be updated. Keys are namespace/name.
 	passes, looks maker.Queue
-	// jobs run renderings.
-	jobs      *rendering.Jobs[made]
-	resources cache.SharedIndexInformer
+	jobs          *rendering.Jobs[made]
+	resources     cache.SharedIndexInformer
 	// inputs holds the informers of input kinds, by the name of the input.
 	inputs map[string]cache.SharedIndexInformer
 
@@ -82,7 +81,6 @@ func (s *served) prepare() {
 	}
 }
 
-// watchFailed handles the failure of a list or watch.
 func (s *served) watchFailed(ctx context.Context, reflector *cache.Reflector, err error) {
 	if ctx.Err() != nil {
 		return
@@ -99,7 +97,6 @@ func (s *served) noteRefusal(err error) {
 	}
 }
 
-// again enqueues the ChartKind.
 func (s *served) again() {
 	if !s.refused.Swap(true) {
 		s.queue.Add(s.name)
@@ -251,7 +248,6 @@ func (s *served) known(resource *unstructured.Unstructured) mapping.Inputs {
 	return inputs
 }
 
-// namesIn returns the names of objects in a namespace, sorted.
 func namesIn(informer cache.SharedIndexInformer, namespace string) []any {
 	var names []string
 	all, _ := informer.GetIndexer().ByIndex(cache.NamespaceIndex, namespace) // the index exists
@@ -278,7 +274,6 @@ func findMetadata(informer cache.SharedIndexInformer, namespace, name string) *m
 	return nil
 }
 
-// namespaceOf returns the namespace of the objects of a custom resource.
 func (s *served) namespaceOf(resource *unstructured.Unstructured) string {
 	if s.spec.Namespace != "" {
 		return s.spec.Namespace

@@ -20,10 +20,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// workloadGroup is the group of all kinds of workloads.
 const workloadGroup = "apps"
 
-// workloadKinds are the resources of kinds of workloads.
 func workloadKinds() map[string]string {
 	return map[string]string{report.Deployment: "deployments", report.StatefulSet: "statefulsets", report.DaemonSet: "daemonsets"}
 }
@@ -75,7 +73,6 @@ func (l labelled) Watch(ctx context.Context, options metav1.ListOptions) (watch.
 	return l.ResourceInterface.Watch(ctx, options)
 }
 
-// begin starts the watches.
 func (w *workloads) begin() { w.once.Do(func() { close(w.begun) }) }
 
 // run watches the workloads from begin until ctx ends.

@@ -135,7 +135,6 @@ func TestApprovalEnds(t *testing.T) {
 	}
 }
 
-// freezes is a fake of the freeze: present, absent or unknown.
 type freezes struct {
 	atomic.Pointer[rollout.Freeze]
 	unknown atomic.Bool

@@ -26,7 +26,6 @@ type Versions interface {
 	Changed() <-chan struct{}
 }
 
-// clusterIs holds the known version of an extension's target cluster.
 type clusterIs struct {
 	// version is nil if it is unknown or irrelevant.
 	version *clusterversion.Kubernetes
@@ -76,7 +75,6 @@ func (s *scope) awaitVersion(answer *resolve.Resolution, err error) {
 	}
 }
 
-// watchVersions enqueues all extensions when the version of a cluster changes.
 func (c *Controller) watchVersions(ctx context.Context) {
 	if c.Versions == nil {
 		return

@@ -28,7 +28,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// versions holds the versions of clusters in a test.
 type versions struct {
 	p       *plane
 	text    string
@@ -92,7 +91,6 @@ func TestClusterVersion(t *testing.T) {
 	p.await("2.0.0 comes", func() bool { return strings.Contains(p.shown(), "2 Active 2.0.0 alice") })
 }
 
-// awaitSays waits until a condition of the extension contains the text.
 func (p *plane) awaitSays(text string) {
 	p.Helper()
 	said := ""

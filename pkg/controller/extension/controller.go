@@ -139,7 +139,6 @@ type Controller struct {
 	Options
 	queue    maker.Queue
 	rendered renderings
-	// jobs run pulls and renderings.
 	jobs     *rendering.Jobs[made]
 	measured Metrics
 
@@ -156,8 +155,7 @@ type Controller struct {
 	// followed holds the objects from which extensions take values.
 	followed map[valueObject]*followed
 	// edited holds, by extension, the time of the first edit of such objects that no pass has used.
-	edited map[string]time.Time
-	// following counts the watches of these objects.
+	edited    map[string]time.Time
 	following sync.WaitGroup
 	// orphaning holds the names of deleted extensions that orphan their revisions.
 	orphaning map[types.UID]string

@@ -31,7 +31,6 @@ const eventRenderWarning = "RenderWarning"
 // longestNote is the most bytes that the API accepts in the note of an event.
 const longestNote = 1024
 
-// engineWriter writes revisions, which the engine rolls out.
 type engineWriter struct{ making }
 
 // Write creates the next revision as its identity. It creates a proposal as this process.

@@ -60,7 +60,6 @@ type desired struct {
 	ValuesDigest string
 }
 
-// configuration returns the configuration of the bundle or chart.
 func (d *desired) configuration() json.RawMessage {
 	if d.Values != nil {
 		return d.Values.JSON
@@ -68,7 +67,6 @@ func (d *desired) configuration() json.RawMessage {
 	return d.Config
 }
 
-// catalog returns the catalog that offers the image, or empty.
 func (d *desired) catalog() string {
 	if d.bundle == nil {
 		return d.reviewedIn
@@ -162,7 +160,6 @@ func (s *scope) choose() (*desired, *maker.Outcome) {
 	return d, nil
 }
 
-// chooseBundle resolves the bundle from the catalogs.
 func (s *scope) chooseBundle(d *desired) (*desired, *maker.Outcome) {
 	if !s.catalogs.Complete() {
 		return nil, stop(status.Pending, "the catalogs are not known yet", "")
@@ -195,7 +192,6 @@ func (s *scope) chooseBundle(d *desired) (*desired, *maker.Outcome) {
 	return d, nil
 }
 
-// request returns the extension's request to the catalogs.
 func (s *scope) request() resolve.Request {
 	var installed *resolve.Installed
 	if name, version := s.installedBundle(); name != "" {
@@ -245,7 +241,6 @@ func (s *scope) unresolved(err error, catalogs []resolve.Catalog) *maker.Outcome
 	return stop(status.Unresolved, err.Error(), "")
 }
 
-// accepting returns the command that accepts the requirements of a bundle.
 func accepting(name string) string {
 	return fmt.Sprintf("kubectl annotate --overwrite clusterextension %s %s=true", name, extension.AcceptRequirementsAnnotation)
 }

@@ -95,7 +95,6 @@ func (p *plane) Resolved(time.Duration, error) {
 }
 func (p *plane) Pulled(time.Duration, error) {}
 
-// reader reads revisions.
 type reader struct{ *plane }
 
 func (r reader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
@@ -256,7 +255,6 @@ func (w writer) Delete(_ context.Context, name string, options metav1.DeleteOpti
 	return nil
 }
 
-// dyingHost counts writes of status.
 type dyingHost struct {
 	*dynamicfake.FakeDynamicClient
 	plane *plane

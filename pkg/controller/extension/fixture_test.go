@@ -83,25 +83,20 @@ type plane struct {
 	version int
 	// denied holds users who cannot create objects. impersonators holds users who can impersonate.
 	denied, impersonators map[string]bool
-	// lacks holds verbs that no user has.
-	lacks  map[string]bool
-	images map[string]fs.FS
-	// signed holds the signers of the images.
-	signed map[string]*signer.Record
-	// pulls counts pulls of images, reviews counts checks of rights.
-	pulls   counter
-	reviews int
-	pullErr error
-	// live is the definition in the cluster, or nil.
-	live *apiextensionsv1.CustomResourceDefinition
+	lacks                 map[string]bool
+	images                map[string]fs.FS
+	signed                map[string]*signer.Record
+	pulls                 counter
+	reviews               int
+	pullErr               error
+	live                  *apiextensionsv1.CustomResourceDefinition
 	// left is the number of writes before the process dies; negative for no limit.
 	left int
 	died chan struct{}
 	// resolved is called after a pass has resolved from the catalogs; it may be nil.
 	resolved func()
 	// asked counts passes that resolved from the catalogs.
-	asked counter
-	// created counts created extensions.
+	asked   counter
 	created int
 	// byHelm switches the gate off for the next process. releases holds Helm's releases; nil for
 	// none.
@@ -110,20 +105,16 @@ type plane struct {
 	windows              *windows
 	freezes              *freezes
 	values               *valueObjects
-	// kubernetes is the version of the cluster that charts see.
-	kubernetes string
+	kubernetes           string
 	// served lists kinds of the cluster besides the built-in ones.
 	served []string
 	// choice is the choice in the stamp. notes are the notes of every diff.
 	choice *author.Choice
 	notes  []olmv1alpha1.DiffNote
 	// exact keeps the generation when only annotations change, like the host.
-	exact bool
-	// compared counts diffs.
-	compared int
-	// running is the controller of the newest process.
-	running *Controller
-	// meanwhile is called during each diff, unless nil.
+	exact     bool
+	compared  int
+	running   *Controller
 	meanwhile func()
 	// writing is held during a write to the extension.
 	writing sync.Mutex
@@ -167,7 +158,6 @@ func newPlane(t *testing.T) *plane {
 	return p
 }
 
-// controller returns a controller that does not run.
 func (p *plane) controller() *Controller {
 	p.Helper()
 	safety, err := crdsafety.New(nil)
@@ -402,7 +392,6 @@ func version(of string) func(*unstructured.Unstructured) {
 	}
 }
 
-// await waits until the condition holds.
 func (p *plane) await(what string, is func() bool) {
 	p.Helper()
 	limit := time.Now().Add(30 * time.Second)
@@ -437,7 +426,6 @@ func (p *plane) shown() string {
 	return strings.Join(out, ", ")
 }
 
-// awaitRevisions waits until shown returns the text.
 func (p *plane) awaitRevisions(want string) {
 	p.Helper()
 	p.await("the revisions are "+want, func() bool { return p.shown() == want })
@@ -458,7 +446,6 @@ func (p *plane) succeed(name string) {
 	}
 }
 
-// counter counts the controller's actions while a test reads it.
 type counter struct{ atomic.Int64 }
 
 func (c *counter) n() int { return int(c.Load()) }
@@ -502,7 +489,6 @@ func (p *plane) survive() bool {
 	return left <= 12
 }
 
-// newest returns the newest revision as text.
 func (p *plane) newest() string {
 	shown := p.shown()
 	last := shown[strings.LastIndex(", "+shown, ", "):]
@@ -510,7 +496,6 @@ func (p *plane) newest() string {
 	return words
 }
 
-// message returns the message of a condition of the extension.
 func (p *plane) message(kind string) string {
 	found, err := p.host.Tracker().Get(extension.Resource, "", "lamp")
 	if err != nil {

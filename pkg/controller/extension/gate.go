@@ -41,7 +41,6 @@ func (s *scope) live() []*olmv1alpha1.ClusterExtensionRevision {
 	return live
 }
 
-// releaseName names a revision of the extension's Helm release.
 func (s *scope) releaseName(version int) string {
 	return fmt.Sprintf("%s/%s:%d", s.Releases.Namespace(), s.extension.Name, version)
 }
@@ -111,7 +110,6 @@ func (s *scope) annotate(ctx context.Context, revision *olmv1alpha1.ClusterExten
 	return s.Patch(ctx, nil, revision, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
-// wanted returns the request to Helm, without objects.
 func (s *scope) wanted(labels map[string]string) helmapplier.Wanted {
 	return helmapplier.Wanted{
 		Name: s.extension.Name, Namespace: s.extension.Spec.Namespace, Owner: s.owner(), Labels: labels,

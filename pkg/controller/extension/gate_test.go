@@ -36,12 +36,10 @@ type releases struct {
 	asked               int
 	last                helmapplier.Wanted
 	err                 error
-	// failing is the error of Helm's writes.
-	failing error
-	frozen  *rollout.Freeze
+	failing             error
+	frozen              *rollout.Freeze
 }
 
-// withHelm adds releases to a plane.
 func withHelm(t *testing.T) *plane {
 	p := newPlane(t)
 	p.releases = &releases{plane: p, contents: map[string][][]byte{}, live: map[string]*metav1.PartialObjectMetadata{}, unserved: map[string]bool{}}
@@ -54,7 +52,6 @@ func (r *releases) keep(revision string, object []byte) {
 	r.contents[revision] = append(r.contents[revision], object)
 }
 
-// copies gives a revision the manifests of another one.
 func (r *releases) copies(revision, of string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -51,7 +51,6 @@ func (p *plane) rollBack(to string) (name string) {
 	return name
 }
 
-// object adds an object to a revision and to the cluster.
 func (r *releases) object(revision, name string) {
 	r.keep(revision, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"lamps"}}`, name))
 }

@@ -129,7 +129,6 @@ func (s *scope) asRevision(one *helmapplier.Revision) olmv1alpha1.ClusterExtensi
 	}
 }
 
-// helmWriter lets Helm apply content.
 type helmWriter struct{ making }
 
 // Propose implements maker.Writer. A proposal is a revision, which the engine rolls out.

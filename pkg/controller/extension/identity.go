@@ -94,7 +94,6 @@ func unknownAuthor(name string, err error) *maker.Outcome {
 		fmt.Sprintf("write it again, as it is: kubectl annotate --overwrite clusterextension %s %s=%s", name, extension.AuthorAnnotation, author.Renew))
 }
 
-// wasUsed reports whether a revision was created by a stamp.
 func (s *scope) wasUsed(stamp string) bool {
 	for i := range s.Revisions {
 		one := &s.Revisions[i]
@@ -133,7 +132,6 @@ func (s *scope) mayCreate(ctx context.Context, who user.Info) *maker.Outcome {
 	return stopped
 }
 
-// denied returns the outcome for a missing right.
 func denied(format string, args ...any) *maker.Outcome {
 	return stop(status.Denied, fmt.Sprintf(format, args...), "").Later()
 }

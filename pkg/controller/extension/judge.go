@@ -152,7 +152,6 @@ func secretsIn(phases []source.Phase) []manifest.ID {
 	return secrets
 }
 
-// enforcement returns the enforcement of CRD upgrade safety.
 func (s *scope) enforcement() string {
 	install := s.extension.Spec.Install
 	if install == nil || install.Preflight == nil || install.Preflight.CRDUpgradeSafety == nil {

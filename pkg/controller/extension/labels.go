@@ -11,7 +11,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// withLabels returns an object with additional labels.
 func withLabels(object manifest.Object, labels map[string]string) (manifest.Object, error) {
 	return changed(object, func(metadata map[string]any) {
 		has, _ := metadata["labels"].(map[string]any)
@@ -26,7 +25,6 @@ func withLabels(object manifest.Object, labels map[string]string) (manifest.Obje
 	})
 }
 
-// withoutLabels returns an object without some labels.
 func withoutLabels(object manifest.Object, labels ...string) (manifest.Object, error) {
 	return changed(object, func(metadata map[string]any) {
 		has, _ := metadata["labels"].(map[string]any)
@@ -38,7 +36,6 @@ func withoutLabels(object manifest.Object, labels ...string) (manifest.Object, e
 	})
 }
 
-// changed returns an object with changed metadata.
 func changed(object manifest.Object, change func(metadata map[string]any)) (manifest.Object, error) {
 	content, err := applycheck.Decode(object.JSON)
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// watchLeases watches the lease of OLM's operator-controller.
 func (c *Controller) watchLeases(ctx context.Context) {
 	var mu sync.Mutex
 	before, elsewhere := otherUnknown, ""
@@ -68,7 +67,6 @@ func (c *Controller) forgetLeftAlone(name string) {
 	delete(c.leftAlone, name)
 }
 
-// eventLeftAlone is the reason of that event.
 const eventLeftAlone = "LeftAlone"
 
 // other is the known state of OLM's operator-controller.

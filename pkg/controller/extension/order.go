@@ -124,7 +124,6 @@ func (s *scope) breaks(this order.Extension, version string, shown order.Shown) 
 	return order.Breaks(this, version, all, s.extension.Annotations[extension.AcknowledgeDependentsAnnotation], shown)
 }
 
-// inOrderAs returns the order facts of another extension.
 func (c *Controller) inOrderAs(name string) *order.Extension {
 	object, _ := c.find(name)
 	if object == nil {
@@ -134,7 +133,6 @@ func (c *Controller) inOrderAs(name string) *order.Extension {
 	return &found
 }
 
-// requiredBy returns the requirements of another extension.
 func (c *Controller) requiredBy(name string) []extension.Requirement {
 	object, _ := c.find(name)
 	if object == nil {

@@ -43,7 +43,6 @@ func (p *plane) other(name, version, requires string) {
 	}
 }
 
-// requires sets the requirements of lamp.
 func requires(value string) func(*unstructured.Unstructured) {
 	return func(object *unstructured.Unstructured) { annotate(object, extension.RequiresAnnotation, value) }
 }

@@ -30,8 +30,7 @@ type estate struct {
 	// requires holds the requirements of each extension: a version range by the name of the other
 	// extension.
 	requires map[string]map[string]string
-	// newest is the version that the catalog offers.
-	newest string
+	newest   string
 }
 
 // newEstate returns extensions with random requirements. Most can be met in the estate. Some name a
@@ -69,7 +68,6 @@ func newEstate(t *testing.T, size int, seed uint64) *estate {
 	return e
 }
 
-// of returns the requirements of an extension.
 func (e *estate) of(name string) map[string]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -86,7 +84,6 @@ func (e *estate) annotation(name string) string {
 	return strings.Join(all, ", ")
 }
 
-// writes writes the requirements of an extension.
 func (e *estate) writes(name string) {
 	e.applyTo(name, func(object *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(object.Object, "installer", "spec", "serviceAccount", "name")
@@ -147,7 +144,6 @@ func (e *estate) users(of []string) map[string][]string {
 	return users
 }
 
-// installed returns the installed extensions.
 func (e *estate) installed() []string {
 	return slices.DeleteFunc(slices.Clone(e.names), func(name string) bool { return e.version(name) == "" })
 }
@@ -164,7 +160,6 @@ func (e *estate) mayBegin(installed []string) func(*olmv1alpha1.ClusterExtension
 	}
 }
 
-// rollOut lets some of the begun revisions succeed.
 func (e *estate) rollOut() {
 	e.mu.Lock()
 	var begun []string
@@ -220,7 +215,6 @@ func (e *estate) unsettled() string {
 	return ""
 }
 
-// settle rolls out until all extensions are settled.
 func (e *estate) settle() {
 	e.Helper()
 	limit, why := time.Now().Add(4*time.Minute), ""
@@ -251,7 +245,6 @@ func (e *estate) narrow() {
 	}
 }
 
-// upgrade offers the next version.
 func (e *estate) upgrade() {
 	may := e.mayBegin(e.installed())
 	e.mu.Lock()

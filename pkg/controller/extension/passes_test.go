@@ -149,7 +149,6 @@ func TestOtherError(t *testing.T) {
 	}
 }
 
-// numbered is an error whose text changes each time.
 type numbered struct{ count int }
 
 func (n *numbered) Error() string { n.count++; return fmt.Sprintf("request %d failed", n.count) }

@@ -26,7 +26,6 @@ func proposed(t *testing.T) *plane {
 	return p
 }
 
-// deny sets whether a user may create objects.
 func (p *plane) deny(who string, denied bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// scope is one pass over one extension.
 type scope struct {
 	*Controller
 	// Chain holds the revisions with the extension's name. While Helm applies the extension, it
@@ -45,7 +44,6 @@ type scope struct {
 	release []helmapplier.Revision
 }
 
-// rules returns the rules for revisions of extensions.
 func rules() maker.Rules {
 	return maker.Rules{FieldManager: FieldManager, MadeOf: extension.MadeOfAnnotation, Stamp: extension.StampAnnotation, NeverApproved: neverApproved}
 }

@@ -116,7 +116,6 @@ func (s *scope) base(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRe
 	return labels, objects, nil
 }
 
-// objectsIn returns the objects of a revision.
 func (s *scope) objectsIn(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) ([]manifest.Object, error) {
 	bodies, err := s.Manifests(ctx, revision.Name)
 	if err != nil {

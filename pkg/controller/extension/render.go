@@ -32,12 +32,10 @@ import (
 // content is the rendered content of an image. It is immutable.
 type content struct {
 	source.Rendered
-	// reference is the reference of the image with its digest.
 	reference string
 	// signed records the signers of the image; nil without a signature policy.
-	signed *signer.Record
-	refs   []phaseRefs
-	// patched lists the fields that patches have written.
+	signed  *signer.Record
+	refs    []phaseRefs
 	patched []patch.Applied
 }
 
@@ -99,7 +97,6 @@ type made struct {
 	stopped *maker.Outcome
 }
 
-// pull does the work of render in the background.
 func (s *scope) pull(ctx context.Context, identity maker.Identity, desired *desired) (*content, *maker.Outcome) {
 	// All ServiceAccounts of an author share the author's slots.
 	author := identity.Author.GetName()
@@ -320,7 +317,6 @@ func (s *scope) digests(phases []source.Phase) ([]phaseRefs, error) {
 	return out, nil
 }
 
-// warnings returns the warnings of the renderer, without duplicates.
 func (c *content) warnings() []string {
 	var out []string
 	for _, one := range c.Warnings {
@@ -331,7 +327,6 @@ func (c *content) warnings() []string {
 	return out
 }
 
-// size returns the size of the manifests, in bytes.
 func (c *content) size() int {
 	size := 0
 	for _, phase := range c.Phases {

@@ -37,7 +37,6 @@ func reviewed(t *testing.T, notes ...string) *plane {
 	return p
 }
 
-// note sets the reasons of the notes in all diffs.
 func (p *plane) note(reasons ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,7 +46,6 @@ func (p *plane) note(reasons ...string) {
 	}
 }
 
-// annotation returns an annotation of a revision.
 func (p *plane) annotation(revision, key string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +55,6 @@ func (p *plane) annotation(revision, key string) string {
 // later moves the clock beyond the present second.
 func (p *plane) later() { p.clock.Step(2 * time.Second) }
 
-// set changes an annotation of the extension.
 func (p *plane) set(key, value string) {
 	p.Helper()
 	p.apply(func(object *unstructured.Unstructured) { annotate(object, key, value) })
@@ -237,7 +234,6 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// anyVersion removes the version from the source.
 func anyVersion(object *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(object.Object, "spec", "source", "catalog", "version")
 }

@@ -50,7 +50,6 @@ func (s settings) into(spec *olmv1alpha1.ClusterExtensionRevisionSpec) {
 	spec.ProgressDeadlineMinutes, spec.SuccessDelaySeconds, spec.MetricChecks, spec.OnFailure, spec.TeardownPolicy = s.Deadline, s.Delay, s.Metrics, s.OnFailure, s.Teardown
 }
 
-// settingsIn returns the settings of a revision.
 func settingsIn(spec *olmv1alpha1.ClusterExtensionRevisionSpec) settings {
 	return settings{
 		Deadline: spec.ProgressDeadlineMinutes, Delay: spec.SuccessDelaySeconds, Metrics: spec.MetricChecks,
@@ -138,7 +137,6 @@ func (s *scope) reportDrift() string {
 	return value
 }
 
-// note writes the annotations that have changed.
 func (s *scope) note(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, stamp string, desired *desired) *maker.Outcome {
 	changed := map[string]any{}
 	for key, value := range s.annotations(stamp, desired) {

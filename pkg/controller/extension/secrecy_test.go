@@ -20,7 +20,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// putSecret adds a Secret to the image of a version.
 func (p *plane) putSecret(version, text string) {
 	made := bundleOf("lamp", version, text).(fstest.MapFS)
 	made["manifests/secret.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: pin}\nstringData: {pin: \"1234\"}\n")}
@@ -98,7 +97,6 @@ func TestNobodysRevision(t *testing.T) {
 	}
 }
 
-// readDefinitions records the clusters whose CustomResourceDefinitions are read.
 type readDefinitions struct{ targets []string }
 
 func (d *readDefinitions) Definition(_ context.Context, target, _ string) (*apiextensionsv1.CustomResourceDefinition, error) {

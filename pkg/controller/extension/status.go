@@ -45,7 +45,6 @@ func (s *scope) writeStatus(ctx context.Context, outcome *maker.Outcome) error {
 	return nil
 }
 
-// facts returns the facts for the status.
 func (s *scope) facts(outcome *maker.Outcome) status.Facts {
 	facts := status.Facts{Extension: s.extension, Now: s.Clock.Now(), Undecided: s.undecided()}
 	facts.Outcome = status.Outcome{Result: resultOf(outcome), Message: outcome.Message, Why: outcome.Why, Bundle: s.resolved}
@@ -70,7 +69,6 @@ func (s *scope) facts(outcome *maker.Outcome) status.Facts {
 	return facts
 }
 
-// deprecations returns the deprecations of the selected catalog.
 func (s *scope) deprecations() *status.Deprecations {
 	out := &status.Deprecations{}
 	add := func(to *[]string, one *fbc.Deprecation) {

@@ -33,7 +33,6 @@ type ValueObjects interface {
 	Follow(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, changed func(version string))
 }
 
-// valueObject is a Secret or ConfigMap.
 type valueObject struct {
 	resource        schema.GroupVersionResource
 	namespace, name string
@@ -133,7 +132,6 @@ func (s *scope) digestOf(of *values.Values) (string, error) {
 	return string(ref.Digest), nil
 }
 
-// masked returns an outcome without values of Secrets.
 func (d *desired) masked(outcome *maker.Outcome) *maker.Outcome {
 	if !d.Values.HasSecrets() {
 		return outcome

@@ -37,7 +37,6 @@ func (s *valueObjects) Follow(ctx context.Context, _ schema.GroupVersionResource
 	<-ctx.Done()
 }
 
-// edit writes the value, and calls the watch.
 func (s *valueObjects) edit(value string) {
 	s.mu.Lock()
 	s.version++

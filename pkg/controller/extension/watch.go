@@ -15,7 +15,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// definitionName returns the name of the CustomResourceDefinition of ClusterExtensions.
 func definitionName() string { return extension.Resource.GroupResource().String() }
 
 // watchDefinition watches ClusterExtensions while the host serves them.
@@ -29,7 +28,6 @@ func (c *Controller) setExtensions(informer cache.SharedIndexInformer) {
 	c.extensions = informer
 }
 
-// watchExtensions enqueues each extension that is created, changed or deleted.
 func (c *Controller) watchExtensions(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Extensions, c.Extensions.Resource(extension.Resource), &unstructured.Unstructured{}, objectwatch.InformerOptions{
 		Keep: ctrlcache.TransformStripManagedFields(), Failed: objectwatch.NotServedYet, Indexers: cache.Indexers{byRequirement: requiredNames},
@@ -99,7 +97,6 @@ func (c *Controller) informer() cache.SharedIndexInformer {
 	return c.extensions
 }
 
-// all returns the known extensions.
 func (c *Controller) all() []*unstructured.Unstructured {
 	return objectwatch.All[*unstructured.Unstructured](c.informer())
 }
@@ -149,7 +146,6 @@ func (c *Controller) watchCatalogs(ctx context.Context) {
 	}
 }
 
-// packageOf returns the package that an extension names, or "".
 func packageOf(object *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(object.Object, "spec", "source", "catalog", "packageName")
 	return name
@@ -166,7 +162,6 @@ func (c *Controller) forget(name string) {
 	c.jobs.Forget(reviewOf(name))
 }
 
-// wait records whether an extension waits for catalogs.
 func (c *Controller) wait(name string, waits bool) { c.note(c.waiting, name, waits) }
 
 // noteWindowed records whether an extension waits for a maintenance window.

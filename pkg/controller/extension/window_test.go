@@ -13,7 +13,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// windows is a fake whose decisions a test sets.
 type windows struct {
 	mu     sync.Mutex
 	closed func(labels map[string]string) bool
@@ -35,7 +34,6 @@ func (w *windows) OnChange(tell func()) {
 	w.told = append(w.told, tell)
 }
 
-// set changes all decisions.
 func (w *windows) set(closed func(labels map[string]string) bool) {
 	w.mu.Lock()
 	w.closed = closed

@@ -101,7 +101,6 @@ type Controller struct {
 	looks map[string]look
 	// previews holds the last previews, by set and cluster.
 	previews map[string]map[string]preview
-	// changing counts the changing clusters of each set.
 	changing map[string]int
 }
 
@@ -162,7 +161,6 @@ func (c *Controller) set(watches *known) {
 	c.known = watches
 }
 
-// watches returns nil while the host does not serve ClusterExtensionSets.
 func (c *Controller) watches() *known {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,14 +203,12 @@ func (c *Controller) watchSets(ctx context.Context) {
 	objectwatch.Follow(ctx, c.addAll, informer, watches.rollouts)
 }
 
-// addAll enqueues every set.
 func (c *Controller) addAll() {
 	for _, set := range objectwatch.All[*unstructured.Unstructured](c.informer()) {
 		c.queue.Add(set.GetName())
 	}
 }
 
-// addSet enqueues a set if it exists.
 func (c *Controller) addSet(name string) {
 	if set, known := objectwatch.Find[*unstructured.Unstructured](c.informer(), name); known && set != nil {
 		c.queue.Add(name)

@@ -54,12 +54,11 @@ var rolloutsResource = olmv1alpha1.SchemeGroupVersion.WithResource("clusterexten
 // itself, on the objects of the fake trackers.
 type world struct {
 	*testing.T
-	clock *testclock.FakeClock
-	host  *dynamicfake.FakeDynamicClient
-	core  *corefake.Clientset
-	own   *ownfake.Clientset
-	key   author.Key
-	// clusters by the names of their Secrets.
+	clock    *testclock.FakeClock
+	host     *dynamicfake.FakeDynamicClient
+	core     *corefake.Clientset
+	own      *ownfake.Clientset
+	key      author.Key
 	clusters map[string]*member
 	// revisions of the children; number is the highest revision number.
 	revisions []*olmv1alpha1.ClusterExtensionRevision
@@ -72,11 +71,9 @@ type world struct {
 	writes, marks []string
 	previews      int
 	// blind makes the watch of Secrets answer with an empty list.
-	blind bool
-	// unknown makes the ClusterExtensions of the host unknown.
+	blind   bool
 	unknown bool
 	frozen  bool
-	// refuses makes the host refuse writes of children.
 	refuses bool
 	closed  bool
 
@@ -91,8 +88,7 @@ type member struct {
 	// fails makes the next content fail. rollsBack then restores the earlier content. hangs leaves
 	// the rollout in progress.
 	fails, rollsBack, hangs bool
-	// sick makes the content unavailable.
-	sick bool
+	sick                    bool
 	// more is content that only this cluster has. changed is content that appears after the review.
 	more, changed string
 	done          string
@@ -123,7 +119,6 @@ func (w *world) process() {
 	})
 }
 
-// write counts and checks a write.
 func (w *world) write(action clienttesting.Action) (bool, runtime.Object, error) {
 	switch action.GetVerb() {
 	case "create", "update", "patch", "delete":
@@ -200,7 +195,6 @@ func (w *world) check(child *unstructured.Unstructured) {
 	}
 }
 
-// join adds a cluster with labels.
 func (w *world) join(name string, pairs ...string) *member {
 	w.Helper()
 	one := &member{uid: "uid-" + name}
@@ -209,7 +203,6 @@ func (w *world) join(name string, pairs ...string) *member {
 	return one
 }
 
-// secret writes the Secret of a cluster, with a new version.
 func (w *world) secret(name string, pairs ...string) {
 	w.Helper()
 	labels := map[string]string{extensionset.ClusterLabel: "", "fleet": "edge"}
@@ -311,7 +304,6 @@ func (w *world) changeSet(who string, change func(*unstructured.Unstructured)) {
 	}
 }
 
-// set returns the present set, or nil.
 func (w *world) set() *extensionset.Set {
 	w.Helper()
 	stored, err := w.host.Tracker().Get(extensionset.Resource, "", "edge")
@@ -349,7 +341,6 @@ func (w *world) decide(name string, decide func(*fleet.Plan, fleet.Progress, fle
 	return w.own.Tracker().Update(rolloutsResource, r, "")
 }
 
-// approve approves a rollout as it is.
 func (w *world) approve(name string) {
 	w.Helper()
 	shown := w.rollout(name).Status.Digest
@@ -390,7 +381,6 @@ func (w *world) pass() error {
 	return nil
 }
 
-// until runs passes until the condition holds.
 func (w *world) until(what string, is func() bool) {
 	w.Helper()
 	for range 400 {
@@ -405,7 +395,6 @@ func (w *world) until(what string, is func() bool) {
 	w.Fatalf("%s: it does not come: %s", what, w.shown())
 }
 
-// let runs passes for a while.
 func (w *world) let(while time.Duration) {
 	w.Helper()
 	end := w.clock.Now().Add(while)
@@ -444,13 +433,11 @@ func (w *world) shown() string {
 	return newest.Name + " " + newest.Status.Phase + ": " + strings.Join(states, ", ")
 }
 
-// becomes waits until shown returns the text.
 func (w *world) becomes(want string) {
 	w.Helper()
 	w.until(want, func() bool { return w.shown() == want })
 }
 
-// child returns the extension of a cluster, or nil.
 func (w *world) child(cluster string) *unstructured.Unstructured {
 	found, err := w.host.Tracker().Get(ext.Resource, "", extensionset.ChildName("edge", cluster))
 	if err != nil {
@@ -533,7 +520,6 @@ func asked(child *unstructured.Unstructured) string {
 	return image
 }
 
-// newest returns the newest revision of a chain, or nil.
 func (w *world) newest(chain string) *olmv1alpha1.ClusterExtensionRevision {
 	for _, one := range slices.Backward(w.revisions) {
 		if one.Labels[olmv1alpha1.ChainLabel] == chain {

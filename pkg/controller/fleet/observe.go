@@ -166,7 +166,6 @@ func (p *pass) situation(ctx context.Context, rollout *olmv1alpha1.ClusterExtens
 	return s, nil
 }
 
-// begins reports whether any reachable cluster may begin.
 func begins(progress fleet.Progress, looks map[string]look) bool {
 	for name, found := range looks {
 		if state := progress.Clusters[name].State; found.err == nil && (state == "" || state == fleet.Pending || state == fleet.Deferred) {
@@ -204,7 +203,6 @@ func (p *pass) secret(ctx context.Context, name string) (*corev1.Secret, error) 
 	return secret, err
 }
 
-// selects reports whether the set selects a Secret.
 func (p *pass) selects(secret *corev1.Secret) bool {
 	_, cluster := secret.Labels[extensionset.ClusterLabel]
 	return cluster && p.selector.Matches(labels.Set(secret.Labels))

@@ -154,7 +154,6 @@ func (p *pass) assign(ctx context.Context) ([][]fleet.Candidate, error) {
 	return assigned.Waves, nil
 }
 
-// waveSelectors returns the selectors of the set's waves, in order.
 func (p *pass) waveSelectors() ([]labels.Selector, error) {
 	var selectors []labels.Selector
 	for i := range p.set.Spec.Strategy.Waves {
@@ -288,7 +287,6 @@ func (p *pass) ran(cluster, content string) bool {
 	return true
 }
 
-// place is the state of a cluster in a rollout.
 type place struct {
 	After, State string
 	Present      bool

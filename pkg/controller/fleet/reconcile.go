@@ -39,12 +39,10 @@ type pass struct {
 	selector labels.Selector
 	// clusters holds the Secrets of the selected clusters, by name.
 	clusters map[string]*corev1.Secret
-	// rollouts of the set, the oldest first.
 	rollouts []*olmv1alpha1.ClusterExtensionRollout
 	// revisions holds the revisions of children that this pass has read, by cluster.
 	revisions map[string][]olmv1alpha1.ClusterExtensionRevision
-	// places holds the states of clusters, by rollout and cluster.
-	places map[string]map[string]place
+	places    map[string]map[string]place
 	// exceptions holds the clusters that the set cannot serve.
 	exceptions map[string]extensionset.Exception
 	// deleting is the reason why a deleted set still exists.
@@ -80,7 +78,6 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	return err
 }
 
-// bring reconciles a set from the known facts.
 func (c *Controller) bring(ctx context.Context, name string, known *facts) error {
 	p, err := c.begin(name, known)
 	if err != nil || p == nil {
@@ -108,7 +105,6 @@ func (c *Controller) bring(ctx context.Context, name string, known *facts) error
 	return errors.Join(err, p.writeStatus(ctx))
 }
 
-// goOn advances the newest rollout, and proposes the next one.
 func (p *pass) goOn(ctx context.Context) error {
 	if active := p.newest(); active != nil && !active.Status.Ended {
 		if err := p.advance(ctx, active); err != nil {
@@ -123,9 +119,7 @@ func (p *pass) goOn(ctx context.Context) error {
 	return p.propose(ctx)
 }
 
-// facts holds the facts from the watches.
 type facts struct {
-	// set is nil if it does not exist.
 	set      *unstructured.Unstructured
 	secrets  []*corev1.Secret
 	rollouts []*olmv1alpha1.ClusterExtensionRollout
@@ -212,7 +206,6 @@ func (p *pass) isCurrent(rollout *olmv1alpha1.ClusterExtensionRollout) bool {
 	return p.stamp != nil && rollout.Spec.Set.Digest == p.digest && rollout.Spec.RequestedBy == p.stamp.User
 }
 
-// newest returns the newest rollout, or nil.
 func (p *pass) newest() *olmv1alpha1.ClusterExtensionRollout {
 	if len(p.rollouts) == 0 {
 		return nil

@@ -53,7 +53,6 @@ func (w *world) upgrade(number int, image string, waves ...extensionset.Wave) {
 	w.approve(name)
 }
 
-// removal sets the policy for clusters that leave.
 func (w *world) removal(policy string) {
 	w.Helper()
 	w.changeSet("alice", func(set *unstructured.Unstructured) {
@@ -61,7 +60,6 @@ func (w *world) removal(policy string) {
 	})
 }
 
-// tearDown deletes the set, with a policy for its children.
 func (w *world) tearDown(policy string) {
 	w.Helper()
 	w.changeSet("alice", func(set *unstructured.Unstructured) {
@@ -83,13 +81,11 @@ func (w *world) tearDown(policy string) {
 	}
 }
 
-// isFree reports whether the set has no finalizer.
 func (w *world) isFree() bool {
 	stored, err := w.host.Tracker().Get(extensionset.Resource, "", "edge")
 	return err != nil || len(stored.(*unstructured.Unstructured).GetFinalizers()) == 0
 }
 
-// letLeave accepts the leaving clusters of a rollout.
 func (w *world) letLeave(name string) {
 	w.Helper()
 	if err := w.decide(name, func(plan *fleet.Plan, progress fleet.Progress, s fleet.Situation) (fleet.Progress, error) {

@@ -21,7 +21,6 @@ import (
 )
 
 const (
-	// second is the resolution of timestamps.
 	second = time.Second
 	// lookAgain is the delay before clusters without a known uid are read again.
 	lookAgain = time.Minute

@@ -135,7 +135,6 @@ func merged(old, changed map[string]string) map[string]string {
 	return all
 }
 
-// sign gives a child the stamp of an author.
 func (p *pass) sign(by *author.Stamp, child *unstructured.Unstructured, generation int64) error {
 	digest, err := author.ClusterExtensions().Digest(child)
 	if err != nil {

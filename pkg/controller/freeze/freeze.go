@@ -47,7 +47,6 @@ func New(ctx context.Context, client kubernetes.Interface, namespace string) *Wa
 	return w
 }
 
-// look notifies of a changed answer.
 func (w *Watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

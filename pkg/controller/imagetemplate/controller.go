@@ -28,8 +28,7 @@ const FieldManager = "penstock-image-templates"
 
 const (
 	// workers is the number of objects that are reconciled at the same time.
-	workers = 4
-	// retryFirst and retryMost bound the time between attempts that fail.
+	workers               = 4
 	retryFirst, retryMost = time.Second, time.Minute
 	// retryDenied is the delay before rights that an author lacks, and kinds without a definition,
 	// are checked again: no event reports their arrival.
@@ -70,7 +69,6 @@ type Options struct {
 	Clock   clock.WithTicker
 }
 
-// key identifies an object of a kind.
 type key struct {
 	// definition is the name of the kind's CustomResourceDefinition.
 	definition string
@@ -97,8 +95,7 @@ type Controller struct {
 	// behind holds the resourceVersions that this controller has replaced: the watch may still
 	// report them.
 	behind map[key][]string
-	// needs has the needs of each object.
-	needs map[key]needs
+	needs  map[key]needs
 	// sources holds the watched objects that templates name.
 	sources map[imagetemplate.Object]*source
 	// definitions ends the watch of all definitions, which runs only while a kind is missing.
@@ -106,8 +103,7 @@ type Controller struct {
 	// announced holds the time until which the kinds of a new definition are expected to be served,
 	// by group.
 	announced map[string]time.Time
-	// states holds the states for the metrics.
-	states map[key]state
+	states    map[key]state
 }
 
 // New returns a controller that sends no request before Run.

@@ -75,7 +75,6 @@ func (h *host) Event(_ runtime.Object, eventType, reason, message string) {
 	h.events = append(h.events, eventType+" "+reason+": "+message)
 }
 
-// newHost returns a host with one CatalogSource.
 func newHost(t *testing.T, catalog *unstructured.Unstructured) *host {
 	t.Helper()
 	kind := annotated.CatalogSources()
@@ -99,7 +98,6 @@ func newHost(t *testing.T, catalog *unstructured.Unstructured) *host {
 	return h
 }
 
-// run runs the controller during do.
 func (h *host) run(do func()) {
 	ctx, stop := context.WithCancel(h.Context())
 	var running sync.WaitGroup
@@ -113,7 +111,6 @@ func (h *host) run(do func()) {
 	running.Wait()
 }
 
-// changeSample changes the object that the template names.
 func (h *host) changeSample(version string) {
 	h.Helper()
 	changed := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Sample"},
@@ -137,7 +134,6 @@ func catalog(template string) *unstructured.Unstructured {
 	return object
 }
 
-// resolved adds the conditions of a resolved template.
 func resolved(object *unstructured.Unstructured) *unstructured.Unstructured {
 	object.Object["status"] = map[string]any{"conditions": []any{
 		map[string]any{"type": "TemplatesHaveResolved", "status": "True", "reason": "AllTemplatesResolved", "message": "catalog image reference was successfully resolved", "lastTransitionTime": "2021-07-19T23:00:00Z"},
@@ -168,7 +164,6 @@ func stamped(t *testing.T, object *unstructured.Unstructured) *unstructured.Unst
 	return object
 }
 
-// live returns the stored CatalogSource.
 func (h *host) live() *unstructured.Unstructured {
 	h.Helper()
 	found, err := h.catalogs.Resource(annotated.CatalogSources().Resource).Namespace("olm").Get(h.Context(), "catalog", metav1.GetOptions{})
@@ -178,7 +173,6 @@ func (h *host) live() *unstructured.Unstructured {
 	return found
 }
 
-// writes returns the number of writes.
 func (h *host) writes() (count int) {
 	for _, one := range h.catalogs.Actions() {
 		if one.GetVerb() != "list" && one.GetVerb() != "watch" && one.GetVerb() != "get" {

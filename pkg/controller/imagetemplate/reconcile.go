@@ -20,7 +20,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
 )
 
-// state is the state of the template of an object.
 type state string
 
 const (
@@ -41,7 +40,6 @@ func (c *Controller) States() map[struct{ Kind, State string }]int {
 	return all
 }
 
-// scope is the state of one pass over one object.
 type scope struct {
 	*Controller
 	key    key
@@ -115,7 +113,6 @@ func (c *Controller) isBehind(k key, object *unstructured.Unstructured) bool {
 	return slices.Contains(c.behind[k], object.GetResourceVersion())
 }
 
-// wrote records an object after a write.
 func (s *scope) wrote(written *unstructured.Unstructured) {
 	if written.GetResourceVersion() != s.object.GetResourceVersion() {
 		s.behind = append(s.behind, s.object.GetResourceVersion())
@@ -174,7 +171,6 @@ func (s *scope) mark() string {
 	return string(content)
 }
 
-// desired is the desired state of an object.
 type desired struct {
 	// template is the active template, or nil; annotation is its annotation, with these condition
 	// types.
@@ -223,7 +219,6 @@ func (s *scope) outdated(w desired) []string {
 	return types
 }
 
-// resolve returns the image of a template.
 func (s *scope) resolve(ctx context.Context, template *imagetemplate.Template) imagetemplate.Result {
 	n := needs{objects: map[imagetemplate.Object]lookup.Resource{}, missing: map[string]bool{}}
 	for _, variable := range template.Variables() {

@@ -99,7 +99,6 @@ func (c *Controller) watchSource(ctx context.Context, object imagetemplate.Objec
 	return &source{resource: resource, stop: stop}
 }
 
-// sourceChanged enqueues all objects whose templates name an object.
 func (c *Controller) sourceChanged(object imagetemplate.Object) {
 	c.mu.Lock()
 	var users []key
@@ -112,7 +111,6 @@ func (c *Controller) sourceChanged(object imagetemplate.Object) {
 	c.lookAgain(users...)
 }
 
-// versionChanged enqueues all objects whose templates use a well-known variable.
 func (c *Controller) versionChanged() {
 	c.mu.Lock()
 	var users []key

@@ -15,7 +15,6 @@ import (
 // watched. The requests stop while no template needs the version.
 const versionEvery = time.Minute
 
-// versions caches the version of the cluster.
 type versions struct {
 	reader Reader
 	clock  clock.WithTicker
@@ -35,7 +34,6 @@ func newVersions(reader Reader, c clock.WithTicker) *versions {
 	return &versions{reader: reader, clock: c, wanted: make(chan struct{}, 1)}
 }
 
-// use sets whether a template needs the version.
 func (v *versions) use(inUse bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -14,7 +14,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
 )
 
-// cluster returns a version, and counts requests.
 type cluster struct {
 	Reader
 

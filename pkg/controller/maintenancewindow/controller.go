@@ -140,7 +140,6 @@ func (c *Controller) tell() {
 	}
 }
 
-// watch watches windows while the host has the definition.
 func (c *Controller) watch(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Windows, c.Windows.Resource(maintenancewindow.Resource), &unstructured.Unstructured{},
 		objectwatch.InformerOptions{Failed: objectwatch.NotServedYet})
@@ -174,7 +173,6 @@ func (c *Controller) watch(ctx context.Context) {
 	}
 }
 
-// read stores the windows of an informer.
 func (c *Controller) read(informer cache.SharedIndexInformer) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -251,7 +249,6 @@ func statusAt(window maintenancewindow.Window, object *unstructured.Unstructured
 	return status, change
 }
 
-// write writes the status of a window if it changed.
 func (c *Controller) write(ctx context.Context, object *unstructured.Unstructured, status maintenancewindow.Status, now time.Time) error {
 	var has maintenancewindow.Status
 	if read, err := maintenancewindow.From(object); err == nil {

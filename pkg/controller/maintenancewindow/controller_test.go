@@ -32,7 +32,6 @@ func nights(kind, schedule string) *unstructured.Unstructured {
 	return object
 }
 
-// moment returns a window that opens once.
 func moment(start, end time.Time) *unstructured.Unstructured {
 	object := nights(maintenancewindow.TypeAllow, "")
 	object.Object["spec"] = map[string]any{"type": maintenancewindow.TypeAllow, "start": start.Format(time.RFC3339), "end": end.Format(time.RFC3339)}

@@ -161,7 +161,6 @@ func holdBy(head chain.Head, rollback *olmv1alpha1.ClusterExtensionRevision) *ch
 	return head.Hold
 }
 
-// held describes the end of a rollback's hold, and the remedy.
 func held(chain, name string, generation int64) string {
 	release := fmt.Sprintf("kubectl penstock resume %s, or kubectl annotate cer %s %s=%[2]s", chain, name, olmv1alpha1.ReleaseHoldAnnotation)
 	if generation == 0 {

@@ -168,7 +168,6 @@ func TestHeldAnew(t *testing.T) {
 	}
 }
 
-// comparing returns one fixed diff.
 type comparing struct {
 	Revisions
 	diff *olmv1alpha1.RevisionDiff

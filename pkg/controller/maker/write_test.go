@@ -33,7 +33,6 @@ func (s store) Get(context.Context, string) (chain.Head, bool, error) {
 	return chain.Head{Highest: 2, Confirmed: true}, true, nil
 }
 
-// live reads the present revisions.
 type live struct {
 	client.Reader
 	now []olmv1alpha1.ClusterExtensionRevision

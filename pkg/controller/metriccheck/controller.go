@@ -67,7 +67,6 @@ type Subject struct {
 	Checks []string
 }
 
-// question is one query for one rollout.
 type question struct {
 	extension, namespaces, check string
 	revision                     types.UID
@@ -145,7 +144,6 @@ func (c *Controller) set(informer cache.SharedIndexInformer, known bool) {
 	}
 }
 
-// watch watches MetricChecks while the host has the definition.
 func (c *Controller) watch(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Checks, c.Checks.Resource(metriccheck.Resource), &unstructured.Unstructured{},
 		objectwatch.InformerOptions{Failed: objectwatch.NotServedYet})
@@ -271,7 +269,6 @@ func (c *Controller) answer(ctx context.Context, q question) {
 	c.Notify(q.extension)
 }
 
-// token reads the token that a MetricCheck sends.
 func (c *Controller) token(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return "", nil

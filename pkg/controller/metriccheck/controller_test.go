@@ -25,15 +25,13 @@ import (
 	"github.com/penstock-project/penstock/test/framework/metricservice"
 )
 
-// fixture is a running controller with a fake metric service.
 type fixture struct {
 	*Controller
 	*testing.T
-	clock   *testclock.FakeClock
-	host    *dynamicfake.FakeDynamicClient
-	service *metricservice.Service
-	address string
-	// answered receives an element for each answer.
+	clock    *testclock.FakeClock
+	host     *dynamicfake.FakeDynamicClient
+	service  *metricservice.Service
+	address  string
 	answered chan string
 }
 

@@ -24,7 +24,6 @@ const (
 	maxFights = 1000
 )
 
-// engineMetrics measures the engine.
 type engineMetrics struct {
 	clock             clock.PassiveClock
 	phases            *prometheus.HistogramVec
@@ -38,7 +37,6 @@ type engineMetrics struct {
 	phaseNames, kinds, managers bounded
 }
 
-// phase is a phase of one layer.
 type phase struct{ layer, name string }
 
 // fight is a repaired object with its last writer.
@@ -81,7 +79,6 @@ func (s *engineMetrics) PhaseComplete(layer, name string) {
 	}
 }
 
-// forget drops the record of a deleted layer.
 func (s *engineMetrics) forget(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +112,6 @@ func (s *engineMetrics) Contested(id manifest.ID) {
 	s.contests.WithLabelValues(s.kinds.label(id.GroupKind().String()), s.managers.label(known.manager)).Inc()
 }
 
-// remember stores the facts of an object.
 func (s *engineMetrics) remember(id manifest.ID, known fight) {
 	if _, there := s.fights[id]; !there && len(s.fights) >= maxFights {
 		// In the worst case a continuing fight is counted again.

@@ -14,7 +14,6 @@ import (
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// installedExtension is an installed extension in the host.
 const installedExtension = `
 metadata: {name: argocd}
 spec: {source: {sourceType: Catalog, catalog: {packageName: argocd-operator}}}

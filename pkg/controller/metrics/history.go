@@ -20,8 +20,7 @@ import (
 type history struct {
 	durations *prometheus.HistogramVec
 	total     *prometheus.Desc
-	// gone is called with the uid of a deleted revision.
-	gone func(types.UID)
+	gone      func(types.UID)
 
 	mu sync.Mutex
 	// transitions holds the transitions by the name of the revision. There are few for each
@@ -83,7 +82,6 @@ func (h *history) OnDelete(object any) {
 	h.gone(revision.UID)
 }
 
-// compare counts the changes between two lists of conditions.
 func (h *history) compare(name string, before, after []metav1.Condition) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

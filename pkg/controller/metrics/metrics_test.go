@@ -27,7 +27,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// noon is the start time of tests.
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 // fixture is a term with revisions in its cache.
@@ -70,7 +69,6 @@ func (f *fixture) List(_ context.Context, list client.ObjectList, _ ...client.Li
 	return f.broken
 }
 
-// put changes a revision in the cache, or adds it.
 func (f *fixture) put(r *olmv1alpha1.ClusterExtensionRevision) {
 	i := slices.IndexFunc(f.items, func(old olmv1alpha1.ClusterExtensionRevision) bool { return old.Name == r.Name })
 	if i < 0 {
@@ -368,7 +366,6 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// send sends a request of a repair.
 func (f *fixture) send(t *testing.T) {
 	t.Helper()
 	transport := f.counter.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {

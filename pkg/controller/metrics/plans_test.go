@@ -45,7 +45,6 @@ func (f *planFixture) List(_ context.Context, list client.ObjectList, _ ...clien
 	return f.broken
 }
 
-// put changes a plan in the cache, or adds it.
 func (f *planFixture) put(p *hcov1alpha1.ConfigurationPlan) {
 	i := slices.IndexFunc(f.items, func(old hcov1alpha1.ConfigurationPlan) bool { return old.Name == p.Name })
 	if i < 0 {

@@ -18,8 +18,7 @@ const (
 	// readinessFresh is the age after which the next scrape causes a new computation.
 	readinessFresh = 15 * time.Minute
 	// readinessRetry is the delay before a failed computation is repeated.
-	readinessRetry = time.Minute
-	// readinessTimeout bounds one computation.
+	readinessRetry   = time.Minute
 	readinessTimeout = time.Minute
 )
 

@@ -59,7 +59,6 @@ penstock_upgrade_findings{severity="Look"} 1
 	scrape("")
 }
 
-// collecting keeps the registered collector.
 type collecting struct {
 	*prometheus.Registry
 	collector **readiness

@@ -6,7 +6,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// requests exposes the number of requests to the target cluster.
 type requests struct {
 	counter *targetclient.Counter
 	total   *prometheus.Desc

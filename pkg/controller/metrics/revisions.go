@@ -21,7 +21,6 @@ const collectTimeout = 5 * time.Second
 // omitted is the reason of failing objects that status counts but does not list.
 const omitted = "Omitted"
 
-// revisions exposes the status of revisions.
 type revisions struct {
 	synced func() bool
 	reader client.Reader

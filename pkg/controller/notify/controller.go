@@ -34,8 +34,7 @@ import (
 
 const (
 	// MaxReceivers bounds the receivers: only the first ones by name are served.
-	MaxReceivers = 10
-	// retryFirst and retryMost bound the time between two attempts.
+	MaxReceivers          = 10
 	retryFirst, retryMost = time.Second, 5 * time.Minute
 	// settle is the delay before the first attempt, so that simultaneous facts are sent together.
 	settle = 2 * time.Second
@@ -84,8 +83,7 @@ type Controller struct {
 	recording bool
 	since     time.Time
 	// noted holds the objects whose facts another loop reports, by name.
-	noted map[string]noted
-	// receivers holds the running receivers, by uid.
+	noted     map[string]noted
 	receivers map[string]*receiver
 }
 
@@ -224,7 +222,6 @@ func (c *Controller) stop(except []string) {
 	}
 }
 
-// wakeAll makes all receivers check the outbox.
 func (c *Controller) wakeAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

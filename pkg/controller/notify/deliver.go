@@ -16,7 +16,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// longestNote bounds the message of an event, in bytes.
 const longestNote = 512
 
 // receiver sends to one receiver, one request at a time.
@@ -39,7 +38,6 @@ type receiver struct {
 	failing time.Time
 }
 
-// set reads the settings of a Secret.
 func (r *receiver) set(secret *corev1.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

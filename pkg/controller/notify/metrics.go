@@ -8,7 +8,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// measured exposes the metrics of one term.
 type measured struct{ *Controller }
 
 // Register registers the metrics for a term.

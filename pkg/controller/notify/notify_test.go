@@ -69,7 +69,6 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// nothing has no objects and no events.
 type nothing struct{}
 
 func (nothing) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
@@ -80,7 +79,6 @@ func (nothing) Get(context.Context, client.ObjectKey, client.Object, ...client.G
 }
 func (nothing) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// far is a fake receiver.
 type far struct {
 	mu     sync.Mutex
 	status int

@@ -40,7 +40,6 @@ const (
 // ofExtension is the prefix of the names of ClusterExtensions' marks. Other marks are named by uid.
 const ofExtension = "extension/"
 
-// key identifies an object.
 type key struct{ kind, name string }
 
 // watch enqueues each revision and plan that is created, changed or deleted.

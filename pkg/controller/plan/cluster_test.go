@@ -45,14 +45,12 @@ type cluster struct {
 	objects  map[manifest.ID]*unstructured.Unstructured
 	version  int
 	profiles []profile.Profile
-	// missing holds the definitions that do not exist.
-	missing map[schema.GroupKind]bool
+	missing  map[schema.GroupKind]bool
 	// blind disables the answers of watches, ignorant the facts.
 	blind, ignorant bool
 	// frozen holds the objects that watches keep showing; nil is an absent object.
 	frozen map[manifest.ID]*unstructured.Unstructured
-	// down makes every request fail.
-	down bool
+	down   bool
 	// refuse returns the error for an apply or a dry-run.
 	refuse func(id manifest.ID, dry bool) error
 	// written is called before every write, with the present object or nil.
@@ -147,7 +145,6 @@ func (c *cluster) dated(have *unstructured.Unstructured, entries []metav1.Manage
 	return entries
 }
 
-// apply does server-side apply.
 func (c *cluster) apply(ref manifest.Ref, body []byte, manager string, force bool) (*unstructured.Unstructured, error) {
 	wanted := &unstructured.Unstructured{}
 	if err := wanted.UnmarshalJSON(body); err != nil {
@@ -167,7 +164,6 @@ func (c *cluster) apply(ref manifest.Ref, body []byte, manager string, force boo
 	return merged.(*unstructured.Unstructured), nil
 }
 
-// asked records a request.
 func (c *cluster) asked(verb string, id manifest.ID) error {
 	if c.fuse.dead() {
 		return errCrash
@@ -186,7 +182,6 @@ func conflicts(id manifest.ID, why string) error {
 	return apierrors.NewConflict(resourceOf(id), id.Name, errors.New(why))
 }
 
-// guard checks a precondition.
 func (c *cluster) guard(id manifest.ID, p targetclient.Precondition) error {
 	have := c.objects[id]
 	switch {
@@ -456,7 +451,6 @@ func known() map[string]any {
 	})})
 }
 
-// spent returns the requests since the last call.
 func (c *cluster) spent() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -505,7 +499,6 @@ func (c *cluster) applies(id manifest.ID, by string, spec map[string]any) {
 	c.store(id, now)
 }
 
-// set changes one field as a field manager.
 func (c *cluster) set(id manifest.ID, by string, value any, path ...string) {
 	c.alter(id, by, func(object map[string]any) {
 		if err := unstructured.SetNestedField(object, value, path...); err != nil {
@@ -514,7 +507,6 @@ func (c *cluster) set(id manifest.ID, by string, value any, path ...string) {
 	})
 }
 
-// erase deletes an object without a request.
 func (c *cluster) erase(id manifest.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -523,7 +515,6 @@ func (c *cluster) erase(id manifest.ID) {
 	}
 }
 
-// value reads one field, or nil.
 func (c *cluster) value(id manifest.ID, path ...string) any {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -127,15 +127,13 @@ func Add(mgr manager.Manager, options Options) error {
 	return nil
 }
 
-// reconciler reconciles one plan for each key.
 type reconciler struct {
 	Options
 	// expressions holds the compiled wait expressions of profiles.
 	expressions wait.Expressions
 
-	mu       sync.Mutex
-	memories map[string]*memory
-	// definitions holds the compiled definitions of users, by name and digest.
+	mu          sync.Mutex
+	memories    map[string]*memory
 	definitions map[string]*cel.Profile
 }
 
@@ -148,8 +146,7 @@ type memory struct {
 	// its own.
 	holds bool
 	// tidied is true after the open runs of deleted plans with the same name were ended.
-	tidied bool
-	// inventory is the inventory of the engine.
+	tidied    bool
 	inventory rollout.Inventory
 	// work identifies the run or phase to which the inventory belongs. Other work starts from
 	// scratch.
@@ -169,7 +166,6 @@ func newReconciler(options Options) *reconciler {
 	return &reconciler{Options: options, memories: map[string]*memory{}}
 }
 
-// memoryOf returns the memory of a plan.
 func (r *reconciler) memoryOf(plan *v1alpha1.ConfigurationPlan) *memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,7 +193,6 @@ func (r *reconciler) plansOf(ctx context.Context, name string) []reconcile.Reque
 	return requests
 }
 
-// event records an event about a plan.
 func (r *reconciler) event(plan *v1alpha1.ConfigurationPlan, warning bool, reason, message string) {
 	kind := corev1.EventTypeNormal
 	if warning {

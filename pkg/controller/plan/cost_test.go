@@ -13,7 +13,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// knobs is a profile with many targets.
 type knobs struct {
 	n     int
 	waits []profile.Wait

@@ -22,7 +22,6 @@ func (l *lab) lookAt(want any, why string) {
 	}
 }
 
-// complete executes a whole run of plan a.
 func (l *lab) complete() {
 	l.t.Helper()
 	l.approved()

@@ -28,7 +28,6 @@ type Identities interface {
 	Facts(name v1alpha1.ProfileName, definitions ...*cel.Profile) (map[string]Facts, error)
 }
 
-// own holds the definition of a plan during a pass.
 type own struct {
 	// current is the present definition. pinned is the definition from which the plan was computed.
 	// Each is nil if there is none. problem explains why current cannot be used.
@@ -103,7 +102,6 @@ func (s *scope) currentDefinition(ctx context.Context, name v1alpha1.ProfileName
 	return found, nil
 }
 
-// pinnedDefinition returns the definition from which the plan was computed.
 func (s *scope) pinnedDefinition(ctx context.Context) (*cel.Profile, error) {
 	pinned := s.plan.Status.Definition
 	if pinned == nil {
@@ -129,7 +127,6 @@ func (s *scope) pinnedDefinition(ctx context.Context) (*cel.Profile, error) {
 // maxCompiled bounds the compiled definitions in memory.
 const maxCompiled = 100
 
-// compiled returns the compiled definition, from memory if possible.
 func (r *reconciler) compiled(name string, spec *v1alpha1.ConfigurationProfileDefinitionSpec) (*cel.Profile, error) {
 	key := name + "/" + cel.Digest(spec) + "/" + spec.Description
 	r.mu.Lock()
@@ -181,7 +178,6 @@ func (s *scope) factsNow() (profile.Facts, error) {
 	return facts.Facts()
 }
 
-// pin stores the definition from which the plan is computed.
 func (s *scope) pin(ctx context.Context) error {
 	status := &s.plan.Status
 	if s.own == nil || s.own.current == nil {
@@ -201,17 +197,14 @@ func (s *scope) pin(ctx context.Context) error {
 	return nil
 }
 
-// edited reports whether the definition changed since the plan was computed.
 func (s *scope) edited() bool {
 	return s.own != nil && s.own.current != nil && s.own.pinned != nil && s.own.current.Digest() != s.own.pinned.Digest()
 }
 
-// plansOfDefinition returns the plans of a changed definition.
 func (r *reconciler) plansOfDefinition(ctx context.Context, definition client.Object) []reconcile.Request {
 	return r.plansOf(ctx, definition.GetName())
 }
 
-// engineOf returns the engine of a profile, or nil.
 func (r *reconciler) engineOf(name v1alpha1.ProfileName) *rollout.Engine {
 	if !v1alpha1.IsOwn(name) {
 		return r.Engine

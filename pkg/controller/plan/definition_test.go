@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// labIdentities uses one identity for all profiles.
 type labIdentities struct{ *lab }
 
 func (i labIdentities) Engine(v1alpha1.ProfileName) (*rollout.Engine, error) {
@@ -32,7 +31,6 @@ func (i labIdentities) Facts(_ v1alpha1.ProfileName, definitions ...*cel.Profile
 	return facts, nil
 }
 
-// definition reads a definition.
 func (l *lab) definition(name string, into *v1alpha1.ConfigurationProfileDefinition) error {
 	found := l.definitions[name]
 	if found == nil {

@@ -20,11 +20,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// wanted is the desired state of one target.
 type wanted struct {
 	profile.Item
 	object manifest.Object
-	// delete is true if the object must be deleted.
 	delete bool
 }
 
@@ -120,7 +118,6 @@ func (s *scope) worked(targets []wanted) (rollout.Work, error) {
 	}, nil
 }
 
-// conclude makes the plan from the answers of the cluster.
 func (s *scope) conclude(ctx context.Context, targets []wanted, found map[manifest.ID]preview.Item) error {
 	status := &s.plan.Status
 	var items []v1alpha1.PlanItem
@@ -215,7 +212,6 @@ func (s *scope) keep(ctx context.Context, before, after []manifest.Object) error
 	return nil
 }
 
-// describe writes the items into status.
 func (s *scope) describe(items []v1alpha1.PlanItem) {
 	status := &s.plan.Status
 	status.ImpactSeverity = v1alpha1.ImpactNone

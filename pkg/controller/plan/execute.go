@@ -262,7 +262,6 @@ func mayTake(item v1alpha1.PlanItem) []stage.Take {
 	return takes
 }
 
-// hindered records the reason why an item is not applied.
 func (s *scope) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
 	if failure.Reason == rollout.ReasonRejected {
 		failure.Message = s.redacted(failure.ID, nil, failure.Message)
@@ -320,7 +319,6 @@ func (s *scope) reconcile(ctx context.Context, key string, steps []stage.Step, m
 	return report, nil
 }
 
-// fail ends a run.
 func (s *scope) fail(ctx context.Context, reason, message string) error {
 	if err := s.endRun(ctx, v1alpha1.PhaseFailed); err != nil {
 		return err

@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// warnings holds the warnings of a request.
 type warnings []string
 
 func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }

@@ -29,7 +29,6 @@ type FactWatch struct {
 	objects     map[string]*feed
 }
 
-// feed is one watch.
 type feed struct {
 	resource schema.GroupVersionResource
 	watching *objectwatch.Watch[*unstructured.Unstructured]
@@ -69,7 +68,6 @@ func (w *FactWatch) Run(ctx context.Context) error {
 	return nil
 }
 
-// end stops all watches for good.
 func (w *FactWatch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,7 +24,6 @@ func knobResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "knobs.test", Version: "v1", Resource: "knobs"}
 }
 
-// crd returns the definition of a kind, established or not.
 func crd(plural, group string, established bool) *unstructured.Unstructured {
 	status := map[bool]string{true: "True", false: "False"}[established]
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -91,7 +90,6 @@ func TestFactWatch(t *testing.T) {
 	until("it is back", "v1 of generation 3: one")
 }
 
-// describe describes the known facts about knobs.
 func describe(watched *FactWatch) string {
 	facts, err := watched.Facts()
 	if err != nil {

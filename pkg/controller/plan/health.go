@@ -62,7 +62,6 @@ func targetIn(manifests map[manifest.Digest][]byte, item v1alpha1.PlanItem) *uns
 	return target
 }
 
-// healthEvent records an event about targets that became unhealthy or healthy.
 func (s *scope) healthEvent(before string) {
 	switch {
 	case before == "" && s.unhealthy != "":

@@ -59,7 +59,6 @@ func (r *reconciler) writeRun(ctx context.Context, name string, did *v1alpha1.Pl
 	return nil
 }
 
-// packsOf returns the packs that a run refers to.
 func packsOf(did *v1alpha1.PlanRun) []string {
 	return slices.DeleteFunc([]string{did.Manifests, did.Captured}, func(root string) bool { return root == "" })
 }
@@ -73,7 +72,6 @@ func readRun(name string, row run.Row) (*v1alpha1.PlanRun, error) {
 	return did, nil
 }
 
-// runOf returns a run of this plan, or nil.
 func (s *scope) runOf(ctx context.Context, number int64) (*v1alpha1.PlanRun, error) {
 	rows, err := s.runs(ctx)
 	for i := range rows {
@@ -84,7 +82,6 @@ func (s *scope) runOf(ctx context.Context, number int64) (*v1alpha1.PlanRun, err
 	return nil, err
 }
 
-// runs returns the runs of this plan, the newest first.
 func (s *scope) runs(ctx context.Context) ([]v1alpha1.PlanRun, error) {
 	rows, err := s.Runs.List(ctx, s.plan.Name)
 	if err != nil {

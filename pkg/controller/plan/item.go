@@ -133,7 +133,6 @@ func targetOf(ref manifest.Ref) v1alpha1.TargetRef {
 	return v1alpha1.TargetRef{APIVersion: ref.APIVersion(), Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// settle sets the state of an item.
 func (s *scope) settle(item *v1alpha1.PlanItem, state v1alpha1.ItemState, message string) {
 	if item.State != state {
 		now := s.now()

@@ -117,14 +117,12 @@ type lab struct {
 	fuse     *fuse
 	profiles []profile.Profile
 	version  string
-	// prefix is the prefix of all keys in the store.
-	prefix string
+	prefix   string
 	// lacks lists rights that a user has lost. poor is the user; empty means all users.
 	lacks []string
 	poor  string
 	// skew is how far the clock is ahead of the host's clock.
-	skew time.Duration
-	// definitions holds the profiles that users define.
+	skew        time.Duration
 	definitions map[string]*v1alpha1.ConfigurationProfileDefinition
 	// outage is the error of etcd for the controller.
 	outage error
@@ -147,7 +145,6 @@ func newStore(t testing.TB) *storeOf {
 	return &storeOf{t: t, scheme: scheme, etcd: storetest.Client(t)}
 }
 
-// newLab returns a lab with its own prefix in the store.
 func (s *storeOf) newLab(t testing.TB, profiles ...profile.Profile) *lab {
 	t.Helper()
 	if len(profiles) == 0 {
@@ -207,7 +204,6 @@ type storeOf struct {
 	labs int
 }
 
-// snapshot returns all records of a lab.
 func (s *storeOf) snapshot(l *lab) map[string]string {
 	found, err := s.etcd.Get(context.Background(), l.prefix+"/", clientv3.WithPrefix())
 	l.must(err)
@@ -256,7 +252,6 @@ func (r rights) Lacks(_ context.Context, who v1alpha1.PlanApproval, _ []authz.Ri
 	return r.lacks, nil
 }
 
-// recorder records the events of plans.
 type recorder struct{ lab *lab }
 
 func (r recorder) Event(_ runtime.Object, _, reason, message string) {
@@ -351,13 +346,11 @@ func (m mortalClaims) Holder(ctx context.Context, key string) (string, error) {
 	return also(m.read(), func() (string, error) { return m.claims.Holder(ctx, key) })
 }
 
-// api is the client of the controller, without a cache.
 type api struct {
 	client.Client
 	*lab
 }
 
-// as returns the context of a request by a user.
 func as(name string) context.Context {
 	ctx := request.WithUser(request.WithNamespace(request.NewContext(), ""), &user.DefaultInfo{Name: name, UID: "uid-" + name, Groups: []string{"admins"}})
 	return request.WithRequestInfo(ctx, &request.RequestInfo{})
@@ -414,7 +407,6 @@ func (w statusWriter) Update(_ context.Context, object client.Object, _ ...clien
 	})
 }
 
-// plan reads a plan.
 func (l *lab) plan(name string) *v1alpha1.ConfigurationPlan {
 	l.t.Helper()
 	found, err := l.storage.Plan.Get(as("reader"), name, &metav1.GetOptions{})
@@ -428,7 +420,6 @@ func (l *lab) plan(name string) *v1alpha1.ConfigurationPlan {
 	return out
 }
 
-// plans returns the names of all plans.
 func (l *lab) plans() []string {
 	found, err := l.storage.Plan.List(as("reader"), nil)
 	if err != nil {
@@ -444,7 +435,6 @@ func (l *lab) plans() []string {
 	return names
 }
 
-// spec makes changes to a plan's spec.
 type spec func(*hco.ConfigurationPlan)
 
 func action(action hco.Action) spec { return func(p *hco.ConfigurationPlan) { p.Spec.Action = action } }
@@ -497,7 +487,6 @@ func (l *lab) editHaving(reviewed configurationplan.Reviewed, name string, chang
 	return l.editAs("alice", reviewed, name, changes...)
 }
 
-// editAs is editHaving by a given user.
 func (l *lab) editAs(who string, reviewed configurationplan.Reviewed, name string, changes ...spec) error {
 	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		plan := old.DeepCopyObject().(*hco.ConfigurationPlan)
@@ -512,7 +501,6 @@ func (l *lab) editAs(who string, reviewed configurationplan.Reviewed, name strin
 
 func (l *lab) approve(name, hash string) error { return l.approveAs("alice", name, hash) }
 
-// approveAs is approve by a given user.
 func (l *lab) approveAs(who, name, hash string) error {
 	_, err := l.storage.Approve.Create(as(who), name, &hco.PlanApprovalRequest{Spec: hco.PlanApprovalRequestSpec{PlanHash: hash, Comment: "CHG-1"}}, nil, &metav1.CreateOptions{})
 	return err
@@ -545,7 +533,6 @@ func (l *lab) history(name string) []v1alpha1.PlanRun {
 	return found.(*v1alpha1.PlanHistory).Runs
 }
 
-// must fails the test on an error.
 func (l *lab) must(err error) {
 	l.t.Helper()
 	if err != nil {
@@ -553,7 +540,6 @@ func (l *lab) must(err error) {
 	}
 }
 
-// pass is one pass over a plan.
 func (l *lab) pass(name string) error {
 	ctx := log.IntoContext(context.Background(), funcr.New(func(_, args string) {
 		if _, moves, found := strings.Cut(args, `"moves"=`); found {
@@ -619,7 +605,6 @@ func (l *lab) is(name string, phase v1alpha1.Phase, texts ...string) *v1alpha1.C
 	return plan
 }
 
-// claimed returns the plan that holds the profile.
 func (l *lab) claimed() string {
 	holder, err := l.claims.Holder(context.Background(), governance.ClaimKey(string(v1alpha1.ProfileLoadAwareRebalancing)))
 	l.must(err)
@@ -652,5 +637,4 @@ func states(plan *v1alpha1.ConfigurationPlan) string {
 	return strings.Join(all, " ")
 }
 
-// moved reports whether a transition has happened.
 func (l *lab) moved(move string) bool { return slices.Contains(l.moves, move) }

@@ -85,7 +85,6 @@ func (s *scope) inactive(ctx context.Context, name, uid string) (bool, error) {
 	return string(other.UID) != uid || !governance.Needs(other.Spec.Action, other.Status.Phase), nil
 }
 
-// release releases the profile if the plan holds it.
 func (s *scope) release(ctx context.Context) error {
 	if err := releaseIfHeld(s.Claims.Release(ctx, s.claimKey(), s.me())); err != nil {
 		return err

@@ -86,7 +86,6 @@ func kubeletFile(failSwapOn bool, more ...string) map[string]any {
 	return map[string]any{"path": profile.KubeletConfigFile, "mode": int64(420), "contents": map[string]any{"source": "data:," + url.PathEscape(content)}}
 }
 
-// all returns the objects of a kind, in order.
 func (o *operator) all(kind string) []*unstructured.Unstructured {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -236,7 +235,6 @@ func (o *operator) report(name string) {
 	})
 }
 
-// through does all remaining steps for all pools.
 func (o *operator) through() {
 	o.take()
 	for name := range o.nodes {

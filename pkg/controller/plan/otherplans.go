@@ -26,7 +26,6 @@ func (r *reconciler) neighbours(ctx context.Context, plan *v1alpha1.Configuratio
 	return slices.DeleteFunc(all.Items, func(other v1alpha1.ConfigurationPlan) bool { return !shares(plan, &other) }), nil
 }
 
-// shares reports whether two plans of different profiles share a target.
 func shares(plan, other *v1alpha1.ConfigurationPlan) bool {
 	return other.Name != plan.Name && other.Spec.Profile != plan.Spec.Profile &&
 		slices.ContainsFunc(other.Status.Items, func(theirs v1alpha1.PlanItem) bool {

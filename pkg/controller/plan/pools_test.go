@@ -17,7 +17,6 @@ func configID(name string) manifest.ID {
 	return manifest.ID{Group: profile.MachineConfigKind().Group, Kind: profile.MachineConfigKind().Kind, Name: name}
 }
 
-// pool creates a pool of workers.
 func (c *cluster) pool(name string, nodes int64) {
 	c.alter(poolID(name), "machine-config-operator", func(pool map[string]any) {
 		pool["spec"] = map[string]any{"machineConfigSelector": map[string]any{
@@ -52,7 +51,6 @@ func (c *cluster) render(name string) {
 	})
 }
 
-// progress sets the status of a pool.
 func (c *cluster) progress(name string, nodes, updated int64) {
 	facts, err := c.Facts()
 	if err != nil || c.missing[profile.MachineConfigPoolKind()] {
@@ -77,7 +75,6 @@ func (c *cluster) progress(name string, nodes, updated int64) {
 	}
 }
 
-// roll renders a pool and updates all its nodes.
 func (c *cluster) roll(name string, nodes int64) {
 	if c.value(poolID(name), "spec") == nil {
 		return

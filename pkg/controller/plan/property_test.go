@@ -329,14 +329,12 @@ func (n *novel) night(name string) {
 	}
 }
 
-// approves approves a waiting plan as a user.
 func (n *novel) approves(who, name string) {
 	if hash := n.plan(name).Status.PlanHash; n.approveAs(who, name, hash) == nil {
 		n.granted[hash] = true
 	}
 }
 
-// well ends all faults.
 func (n *novel) well() {
 	n.outage, n.lacks, n.cluster.refuse = nil, nil, nil
 	n.cluster.ignorant, n.cluster.blind, n.cluster.down = false, false, false

@@ -24,16 +24,14 @@ import (
 // maxSteps bounds the phases of a plan in one pass.
 const maxSteps = 10
 
-// scope is the state of one pass over one plan.
 type scope struct {
 	*reconciler
 	*memory
 	// Engine is the engine of the plan's profile.
 	Engine *rollout.Engine
 	// own is the definition of the plan, for a profile that users define.
-	own  *own
-	plan *v1alpha1.ConfigurationPlan
-	// stored is the stored status.
+	own    *own
+	plan   *v1alpha1.ConfigurationPlan
 	stored v1alpha1.ConfigurationPlanStatus
 	// observed is the observed generation when the pass began; speaks is the generation that the
 	// new status observes.
@@ -126,7 +124,6 @@ func (s *scope) complain(ctx context.Context, why error) error {
 	return err
 }
 
-// pass steps from phase to phase.
 func (s *scope) pass(ctx context.Context) error {
 	for range maxSteps {
 		before := s.plan.Status.Phase
@@ -145,7 +142,6 @@ func (s *scope) pass(ctx context.Context) error {
 	return s.save(ctx)
 }
 
-// step does the work of one phase.
 func (s *scope) step(ctx context.Context) error {
 	status := &s.plan.Status
 	if s.plan.Spec.Action == v1alpha1.ActionIgnore || s.plan.DeletionTimestamp != nil {
@@ -193,7 +189,6 @@ func (s *scope) move(event governance.Event, reason, message string) error {
 	return nil
 }
 
-// ignore releases everything that the plan holds.
 func (s *scope) ignore(ctx context.Context) error {
 	status := &s.plan.Status
 	if status.Phase == v1alpha1.PhaseIgnored {
@@ -275,10 +270,8 @@ func (s *scope) stopped(ctx context.Context) error {
 	return s.move(governance.EventDraft, "", "")
 }
 
-// changed reports whether spec changed since the last pass.
 func (s *scope) changed() bool { return s.observed != s.plan.Generation }
 
-// reasonBefore returns the last reported reason.
 func (s *scope) reasonBefore() string {
 	if ready := meta.FindStatusCondition(s.stored.Conditions, v1alpha1.ConditionReady); ready != nil {
 		return ready.Reason
@@ -298,14 +291,12 @@ func (s *scope) restart(work string) {
 	s.inventory.Entries, s.inventory.Reached = nil, nil
 }
 
-// soon requests another pass after a duration.
 func (s *scope) soon(d time.Duration) {
 	if d > 0 && (s.again == 0 || d < s.again) {
 		s.again = d
 	}
 }
 
-// save writes the status if it changed.
 func (s *scope) save(ctx context.Context) error {
 	status := &s.plan.Status
 	status.ObservedGeneration = s.speaks

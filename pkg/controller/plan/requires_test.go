@@ -22,7 +22,6 @@ func (s *storeOf) group(t *testing.T) *lab {
 	return s.newLab(t, knobs{n: 2}, apart{dials{field: "value", value: 70}})
 }
 
-// apart is dials with a separate target.
 type apart struct{ dials }
 
 func (d apart) Items(facts profile.Facts, options *v1alpha1.PlanOptions) ([]profile.Item, error) {

@@ -60,7 +60,6 @@ func (s *scope) restored(ctx context.Context) ([]wanted, error) {
 	return targets, nil
 }
 
-// restore returns the former state of one target.
 func (s *scope) restore(ctx context.Context, item v1alpha1.PlanRunItem, applied map[manifest.Digest][]byte, before map[manifest.ID]manifest.Object) (wanted, error) {
 	then := &unstructured.Unstructured{}
 	if err := then.UnmarshalJSON(applied[manifest.Digest(item.Digest)]); err != nil {

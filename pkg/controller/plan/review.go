@@ -120,5 +120,4 @@ func (s *scope) staleMessage(item v1alpha1.PlanItem) string {
 	return fmt.Sprintf("item %s is stale: %s; %s computes the plan again", item.Name, item.Message, governance.AnewCommand(s.plan.Name))
 }
 
-// refOf returns the reference of an item's target and content.
 func refOf(item v1alpha1.PlanItem) manifest.Ref { return planwork.Ref(item.TargetRef, item.Digest) }

@@ -143,7 +143,6 @@ func TestApproveWhatWasReviewed(t *testing.T) {
 	})
 }
 
-// pinned sets spec.approvedPlanHash.
 func pinned(hash string) spec {
 	return func(p *hco.ConfigurationPlan) { p.Spec.ApprovedPlanHash = hash }
 }

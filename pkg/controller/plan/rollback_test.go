@@ -20,8 +20,7 @@ func TestRollbackOfUnwritten(t *testing.T) {
 	store := newStore(t)
 	for name, c := range map[string]struct {
 		reason string
-		// fails makes the second item fail.
-		fails func(l *lab)
+		fails  func(l *lab)
 		// older stores the run as an older version did, without a record of written targets.
 		older bool
 		want  []string

@@ -108,7 +108,6 @@ func (v *rolling) told(plan *v1alpha1.ConfigurationPlan) {
 	}
 }
 
-// acts returns the possible acts, by name.
 func (v *rolling) acts() map[string]func() {
 	pools := slices.Sorted(maps.Keys(v.sizes))
 	pool := func() string { return rapid.SampledFrom(pools).Draw(v.T, "pool") }

@@ -24,19 +24,15 @@ func (l *lab) refusing(id manifest.ID) {
 	}
 }
 
-// mallory changes a field of the plan.
 func (l *lab) mallory() { l.cluster.set(psi(), "mallory", []any{"psi=0"}, "spec", "kernelArguments") }
 
-// undo reverts the change of mallory.
 func (l *lab) undo() { l.cluster.set(psi(), "mallory", []any{"psi=1"}, "spec", "kernelArguments") }
 
-// approved approves the waiting plan.
 func (l *lab) approved() {
 	l.t.Helper()
 	l.must(l.approve("a", l.is("a", v1alpha1.PhaseReviewRequired).Status.PlanHash))
 }
 
-// reach moves plan a into a phase.
 func (l *lab) reach(phase v1alpha1.Phase, changes ...spec) {
 	l.t.Helper()
 	l.usual()

@@ -41,7 +41,6 @@ func (s *scope) follow(refs []manifest.Ref) bool {
 	return true
 }
 
-// followItems is follow for the targets of the plan.
 func (s *scope) followItems() bool {
 	refs := make([]manifest.Ref, len(s.plan.Status.Items))
 	for i, item := range s.plan.Status.Items {
@@ -109,7 +108,6 @@ func (s *watchedReader) Try(ctx context.Context, ref manifest.Ref, body []byte, 
 	return tried, err
 }
 
-// previewer returns a previewer that reads watched objects.
 func (s *scope) previewer() *preview.Previewer {
 	engine := s.Engine.Options
 	watched := &watchedReader{Reader: engine.Reader, trier: engine.Trier, observer: engine.Observer, asked: map[manifest.ID]bool{}}
@@ -130,7 +128,6 @@ type trial struct {
 	said       preview.Item
 }
 
-// same reports whether two trials have the same inputs.
 func (t trial) same(other trial) bool {
 	return t.digest == other.digest && t.delete == other.delete && t.presence == other.presence &&
 		t.version == other.version && t.definition == other.definition

@@ -247,7 +247,6 @@ func TestFactsChangeInReview(t *testing.T) {
 	}
 }
 
-// variant is another version of the profile.
 type variant struct {
 	loadawarerebalancing.Profile
 	interval any

@@ -28,7 +28,6 @@ func people(n int32) spec { return func(p *hco.ConfigurationPlan) { p.Spec.Appro
 // tonight returns the first window of a lab; the lab begins at noon.
 func (l *lab) tonight() time.Time { return time.Date(2026, 7, 1, 22, 0, 0, 0, time.UTC) }
 
-// untouched fails if a target was written.
 func (l *lab) untouched(why string) {
 	l.t.Helper()
 	if l.cluster.value(psi(), "spec", "kernelArguments") != nil {

@@ -145,7 +145,6 @@ func (r *reconciler) declared(ctx context.Context, definition *v1alpha1.Configur
 	return declared, nil
 }
 
-// report writes the status if it changed.
 func (r *reconciler) report(ctx context.Context, definition *v1alpha1.ConfigurationProfileDefinition, condition metav1.Condition) error {
 	updated := definition.DeepCopy()
 	updated.Status.ObservedGeneration, updated.Status.Digest = definition.Generation, cel.Digest(&definition.Spec)

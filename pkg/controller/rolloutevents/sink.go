@@ -162,7 +162,6 @@ func (s *Sink) inTurn(do func(context.Context) error) error {
 	return do(ctx)
 }
 
-// hold holds an event back, if it is a beginning.
 func (s *Sink) hold(event *corev1.Event) bool {
 	if s.ended || len(s.held) >= maxHeld || event.Reason != Begun && event.Reason != Archived {
 		return false
@@ -216,7 +215,6 @@ func (s *Sink) release(ctx context.Context, revision types.UID) error {
 	return nil
 }
 
-// drop drops the held events of a revision.
 func (s *Sink) drop(revision types.UID) {
 	s.held[revision].timer.Stop()
 	delete(s.held, revision)

@@ -26,7 +26,6 @@ type cluster struct {
 	mu    sync.Mutex
 	lines []string
 
-	// fails returns the error of each create.
 	fails func(event *corev1.Event) error
 }
 
@@ -43,7 +42,6 @@ func (c *cluster) CreateWithEventNamespaceWithContext(ctx context.Context, event
 	return event, nil
 }
 
-// written returns the events so far.
 func (c *cluster) written() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

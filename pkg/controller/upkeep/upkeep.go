@@ -29,8 +29,7 @@ const (
 	// firstRaised is the delay of the first collection after this process has raised the format of
 	// the store. In a rolling update, replicas of an earlier Penstock still run, and may be about
 	// to refer to any content.
-	firstRaised = 10 * time.Minute
-	// checkInterval is the interval of checks of the whole store.
+	firstRaised   = 10 * time.Minute
 	checkInterval = 24 * time.Hour
 	// quiet is the time without deletions before a collection. patience bounds how long deletions
 	// may delay it. A client that has just read a revision can still read its manifests during that
@@ -39,10 +38,8 @@ const (
 	patience = time.Minute
 	// further is the delay after a collection that has reached its limit of writes. In that time,
 	// an embedded etcd that has reached its quota compacts overwritten and deleted values.
-	further = 20 * time.Second
-	// retry is the delay after a failure.
-	retry = 5 * time.Minute
-	// bytesPerSecond bounds the reads of a check.
+	further        = 20 * time.Second
+	retry          = 5 * time.Minute
 	bytesPerSecond = 2 << 20
 )
 

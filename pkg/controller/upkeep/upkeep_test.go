@@ -25,7 +25,6 @@ type diary struct {
 	// putOff is the number of packs that the next collection puts off. Each further collection puts
 	// off ten less.
 	putOff int
-	// report is the result of checks.
 	report fsck.Report
 }
 
@@ -47,10 +46,9 @@ func (*diary) Checked(fsck.Report, time.Time) {}
 
 func TestRun(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason string
-		fail   map[string]error
-		report fsck.Report
-		// deleted lists the times of deletions.
+		reason  string
+		fail    map[string]error
+		report  fsck.Report
 		deleted []time.Duration
 		raised  bool
 		putOff  int
