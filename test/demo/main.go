@@ -2,12 +2,12 @@
 // claim does not hold, the demo exits with a non-zero code. `make demo` runs it. These variables
 // change it:
 //
-//	FROM, TO directories of plain manifests to install and to upgrade to
-//	NAME the name of the extension, with FROM
-//	FLEET 1 runs the acts about one extension on many clusters instead
-//	SILENCE the seconds of silence to listen to at the end (60)
-//	KEEP 1 leaves the cluster and Penstock running
-//	PENSTOCK the program (bin/penstock)
+//	FROM, TO   directories of plain manifests to install and to upgrade to
+//	NAME       the name of the extension, with FROM
+//	FLEET      1 runs the acts about one extension on many clusters instead
+//	SILENCE    the seconds of silence to listen to at the end (60)
+//	KEEP       1 leaves the cluster and Penstock running
+//	PENSTOCK   the program (bin/penstock)
 package main
 
 import (

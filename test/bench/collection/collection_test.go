@@ -26,13 +26,13 @@ import (
 
 const (
 	prefix = "/penstock"
-	// extensions have 5 revisions each: 5,000 in all, with a pack of 13 objects.
+	// 1,000 extensions of 5 revisions, so 5,000 packs of 13 objects.
 	extensions, revisions, objects = 1000, 5, 13
 )
 
 // TestCollection measures on an embedded etcd that syncs to disk. It measures the time to examine
 // 5,000 revisions without garbage, to collect 4,000 and then all of them, to check the store, and
-// to defragment. It also measures the longest wait of a reading and of a writing client meanwhile.
+// to defragment it. It also measures the longest wait of a concurrent reader and writer.
 func TestCollection(t *testing.T) {
 	if os.Getenv("BENCH") != "store" {
 		t.Skip("run by make bench SUITE=store")
@@ -99,7 +99,7 @@ func record(extension, revision int) string {
 	return store.NewKeys(prefix).All() + fmt.Sprintf("olm.operatorframework.io/clusterextensionrevisions/e%d-%d", extension, revision)
 }
 
-// fill stores all revisions, of which each changes one of its objects.
+// fill stores all revisions. Each changes one object of the previous one.
 func (b *bench) fill() {
 	b.t.Helper()
 	b.fills++
@@ -179,7 +179,7 @@ func (b *bench) check(ctx context.Context) error {
 	return err
 }
 
-// measure does something while one client reads and another one writes.
+// measure runs do while one client reads and another one writes.
 func (b *bench) measure(what string, do func(context.Context) error) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())

@@ -6,8 +6,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// contested: somebody runs Helm after the adoption. Penstock writes nothing until somebody
-// decides: to take what Helm made, to keep what is here, or to leave everything to Helm.
+// contested: a user runs Helm after the adoption. Penstock writes nothing until a user decides: to
+// adopt Helm's new revision, to keep the present content, or to give everything back to Helm.
 func contested(s *site) {
 	name := s.namespace
 	s.helms(1, 2)
@@ -25,7 +25,7 @@ func contested(s *site) {
 	s.unfought(mark)
 	image("v3")
 
-	// Take it.
+	// Adopt Helm's revision.
 	s.says(s.mustAdopt("--dry-run"), name+"-3   Active", "can be adopted")
 	s.says(s.mustAdopt(), name+"-3 has succeeded")
 	s.says(s.mustAdopt(), "was adopted before as extension "+name, name+"-3 has succeeded")
@@ -35,7 +35,7 @@ func contested(s *site) {
 	s.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, "cer/"+name+"-4")
 	image("v2")
 
-	// Keep what is here.
+	// Keep the present content.
 	mark = s.Audit().Mark()
 	s.helms(5)
 	s.isContested(name+"-4", "Helm has revision 4", "kubectl annotate --overwrite cer")
@@ -46,7 +46,7 @@ func contested(s *site) {
 	s.becomes("False", `.status.conditions[?(@.type=="Stalled")].status`, "cer/"+name+"-4")
 	s.refuses(nil, "nothing adopted", "keeps its content instead of revision 4 of Helm")
 
-	// Leave everything to Helm.
+	// Give everything back to Helm.
 	s.helms(6)
 	s.isContested(name+"-4", "Helm has revision 5")
 	s.says(s.mustAdopt("--undo"), "is Helm's again")
@@ -64,7 +64,7 @@ func (s *site) isContested(revision string, says ...string) {
 	s.says(s.read(`.status.conditions[?(@.type=="Stalled")].message`, ours+"/"+revision), says...)
 }
 
-// unfought: Penstock has written no object of the release.
+// unfought checks that Penstock has written no object of the release.
 func (s *site) unfought(mark plane.Mark) {
 	s.t.Helper()
 	for _, r := range s.Audit().Since(mark, plane.ByAgent("penstock"), plane.Writes()) {

@@ -18,12 +18,12 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// fuse lets some writes of a program through and then nothing more, as when it is killed
-// right before or right behind a write.
+// fuse lets some writes of a program pass and then fails all requests, as if the program was killed
+// right before or right after a write.
 type fuse struct {
 	mu sync.Mutex
-	// left are the writes until then; below 0 there is no end. Lands tells whether the last
-	// one still reaches the server.
+	// left is the number of writes until then; a negative number means no limit. Lands is true if
+	// the last write still reaches the server.
 	left  int
 	lands bool
 	dead  bool
@@ -31,7 +31,7 @@ type fuse struct {
 
 var errKilled = errors.New("killed")
 
-// burn tells whether a request is sent, and whether its answer is heard.
+// burn reports whether a request is sent, and whether its answer is received.
 func (f *fuse) burn(request *http.Request) (sent, heard bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +68,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// adopter is the command in this process, with a fuse.
+// adopter returns an adopter in this process, with a fuse.
 func (s *site) adopter(f *fuse) *adopt.Adopter {
 	s.t.Helper()
 	config := rest.CopyConfig(s.Config())
@@ -89,7 +89,7 @@ func (s *site) request() adopt.Request {
 	return adopt.Request{Namespace: s.namespace, Release: s.release, Extension: s.release}
 }
 
-// take and giveBack are the command.
+// take and giveBack run the command in this process.
 func (s *site) take(ctx context.Context, f *fuse) error {
 	adopter := s.adopter(f)
 	plan, err := adopter.Plan(ctx, s.request())
@@ -116,8 +116,8 @@ func (s *site) giveBack(ctx context.Context, f *fuse) error {
 	return err
 }
 
-// crashes: whichever write the command is killed at, the same command finishes it. FULL=1 kills
-// it right before and right behind each.
+// crashes: after the command is killed at any write, the same command finishes the work. FULL=1
+// kills it right before and right after each write.
 func crashes(s *site) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 2*patience)
 	defer cancel()
@@ -148,7 +148,7 @@ func crashes(s *site) {
 					err = step.do(ctx, &fuse{left: -1})
 				}
 				if err != nil && step.name == "undo" && strings.Contains(err.Error(), "was not adopted") {
-					err = nil // everything was done, but for the answer
+					err = nil // everything was done, only the answer was lost
 				}
 				if err != nil {
 					s.t.Fatalf("%s, again after it was killed at write %d (which landed: %t): %v", step.name, k, lands, err)
@@ -162,7 +162,7 @@ func crashes(s *site) {
 	}
 }
 
-// killed: Penstock is killed while it takes the objects over.
+// killed: Penstock is killed while it adopts the objects.
 func killed(s *site) {
 	s.helms(1, 2)
 	before := s.objects()
@@ -184,13 +184,14 @@ func killed(s *site) {
 	}
 }
 
-// meanwhile: somebody else writes to the objects all the time.
+// meanwhile: another client writes to the objects all the time.
 func meanwhile(s *site) {
 	s.helms(1, 2)
 	s.whileOthersWrite(func() { s.says(s.mustAdopt(), s.namespace+"-2 has succeeded") })
 }
 
-// whileOthersWrite has somebody annotate and scale objects while they are adopted, which stays.
+// whileOthersWrite annotates and scales objects during their adoption, and checks that these
+// changes stay.
 func (s *site) whileOthersWrite(adopt func()) {
 	s.t.Helper()
 	stop, stopped := make(chan struct{}), make(chan int)
@@ -210,7 +211,7 @@ func (s *site) whileOthersWrite(adopt func()) {
 	uid, template := s.read(".metadata.uid", "deployment/web"), s.read(".spec.template", "deployment/web")
 	var n int
 	func() {
-		// Also when the adoption fails: nobody writes after the test.
+		// Deferred, so that no client writes after the test, even if the adoption fails.
 		defer func() {
 			close(stop)
 			n = <-stopped - 1
@@ -228,7 +229,7 @@ func (s *site) whileOthersWrite(adopt func()) {
 	}
 }
 
-// many releases are adopted at once. FULL=1 has 200 of them.
+// many adopts many releases at the same time; 200 with FULL=1.
 func many(s *site) {
 	count := 12
 	if os.Getenv("FULL") == "1" {

@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// fieldCases has inputs beside the repository, made after reports of users.
+// fieldCases has inputs from user reports, outside of the repository.
 const fieldCases = "../../../../shared/data/field-cases/apply"
 
-// recorded: releases whose records no API server would take as they are. The namespace is that of the records.
+// recorded: releases whose records no API server would accept unchanged. The namespace is that of
+// the records.
 func recorded(s *site) {
 	for _, file := range []string{"09-null-annotation/live.json", "09-null-annotation/chart-recs.json", "10-adopt-shapes/live.json", "10-adopt-shapes/recs.json"} {
 		text, err := os.ReadFile(filepath.Join(fieldCases, file))
@@ -21,14 +22,14 @@ func recorded(s *site) {
 		}
 		for line := range strings.Lines(string(text)) {
 			if strings.Contains(line, `"name": "hqty"`) {
-				continue // it requests more than its limit
+				continue // its request exceeds its limit
 			}
 			s.MustKubectlInput(line, "create", "--field-manager=helm", "--validate=false", "-f", "-")
 		}
 	}
 	for release, want := range map[string]struct {
 		flags []string
-		// says is in the output, and refused whether that is a refusal.
+		// says is part of the output. refused is true if the adoption is refused.
 		says    string
 		refused bool
 	}{

@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// host is a cluster in which Deployments become available, with Penstock on it, and
-// releases that Helm's SDK makes.
+// host is a cluster with Penstock, in which Deployments become available. Helm's SDK creates its
+// releases.
 type host struct {
 	*cluster.Cluster
 	t       *testing.T
@@ -31,7 +31,7 @@ type host struct {
 
 func newHost(t *testing.T) *host {
 	t.Helper()
-	// As the program itself is called, and not as this test.
+	// The name of the real program, instead of this test's.
 	kube.ManagedFieldsManager = "helm"
 	c := cluster.Start(t, cluster.Workloads())
 	h := &host{Cluster: c, t: t, program: penstock.Build(t), dataDir: penstock.DataDir(t)}
@@ -44,7 +44,7 @@ func newHost(t *testing.T) *host {
 	return h
 }
 
-// in is a site of a subtest, with a namespace of its own.
+// in returns a site for a subtest, with its own namespace.
 func (h *host) in(t *testing.T, namespace string) *site {
 	t.Helper()
 	in := *h
@@ -57,18 +57,18 @@ func (h *host) in(t *testing.T, namespace string) *site {
 type site struct {
 	*host
 	namespace, release string
-	// serverSide applies as Helm 4 does; false applies as Helm 3 does.
+	// serverSide is true to apply as Helm 4 does, false as Helm 3 does.
 	serverSide bool
 	hooks      []string
 	installed  bool
-	// anyOwner leaves owners, and the labels of OLM that name them, out of what objects must stay.
+	// anyOwner ignores owners, and OLM's labels that name them, when objects are compared.
 	anyOwner bool
-	// most is the number of times that an adoption may write one object; 0 stands for 2.
+	// most limits the writes of an adoption to one object; 0 means 2.
 	most int
 }
 
-// version returns the objects of a version of the release. The first object names the version, and
-// the last one has a field that only odd versions have.
+// version returns the objects of a version of the release. The first object contains the version.
+// The last one has a field that only odd versions have.
 func (s *site) version(n int) []string {
 	odd := ""
 	if n%2 == 1 {
@@ -129,8 +129,8 @@ func (s *site) helm(version int, files ...string) error {
 	return err
 }
 
-// helms makes a release of several versions, one after the other, and waits until the
-// Deployment has rolled out the last one.
+// helms installs several versions of a release, one after the other, and waits until the Deployment
+// has rolled out the last one.
 func (s *site) helms(versions ...int) {
 	s.t.Helper()
 	for _, version := range versions {
@@ -165,7 +165,7 @@ func (s *site) says(text string, parts ...string) {
 	}
 }
 
-// refuses runs the command, which has to say why not, and to write nothing.
+// refuses runs the command, which must fail with these reasons and write nothing.
 func (s *site) refuses(flags []string, parts ...string) {
 	s.t.Helper()
 	mark := s.Audit().Mark()
@@ -177,7 +177,7 @@ func (s *site) refuses(flags []string, parts ...string) {
 	s.nothingWritten(mark)
 }
 
-// nothingWritten looks into the audit log for what the command wrote.
+// nothingWritten checks in the audit log that the command wrote nothing.
 func (s *site) nothingWritten(mark plane.Mark) {
 	s.t.Helper()
 	for _, r := range s.Audit().Since(mark, plane.ByAgent("penstock/"), plane.Writes()) {
@@ -188,7 +188,7 @@ func (s *site) nothingWritten(mark plane.Mark) {
 	}
 }
 
-// plugin types a line.
+// plugin runs a command line with the plugin.
 func (s *site) plugin(line string) string {
 	s.t.Helper()
 	out := plugin.User{Kubeconfig: s.Kubeconfig()}.Run(s.t, line)
@@ -198,7 +198,7 @@ func (s *site) plugin(line string) string {
 	return out.Stdout
 }
 
-// state is one object of the cluster as it must not change.
+// state is the part of an object that must not change.
 type state struct {
 	UID        string
 	Generation int64
@@ -206,7 +206,7 @@ type state struct {
 	Content string
 }
 
-// objects are those of the release, by kind and name.
+// objects returns the objects of the release, by kind and name.
 func (s *site) objects() map[string]state {
 	s.t.Helper()
 	found := map[string]state{}
@@ -251,7 +251,7 @@ func (s *site) objects() map[string]state {
 	return found
 }
 
-// secrets are Helm's notes: of each revision the labels and the data.
+// secrets returns the labels and data of Helm's Secrets.
 func (s *site) secrets() string {
 	s.t.Helper()
 	return s.MustKubectl("get", "secrets", "-n", s.namespace, "-l", "owner=helm",
@@ -270,7 +270,7 @@ func (s *site) becomes(want, path string, args ...string) {
 	s.MustKubectl(append([]string{"wait", "-n", s.namespace, poll.TimeoutFlag, "--for=jsonpath={" + path + "}=" + want}, args...)...)
 }
 
-// managers are those who have fields of an object.
+// managers returns the field managers of an object.
 func (s *site) managers(object string) string {
 	s.t.Helper()
 	return s.read(`range .metadata.managedFields[*]}{.manager}/{.operation}{.subresource} {end`, object, "--show-managed-fields")

@@ -18,14 +18,14 @@ type olmv0 struct {
 	*site
 	// csv is the ClusterServiceVersion, and uid its uid.
 	csv, uid string
-	// watched are the namespaces of the OperatorGroup.
+	// watched are the namespaces in the OperatorGroup.
 	watched []string
-	// copied is the path of a copy of the ClusterServiceVersion.
+	// copied is the namespace of a copy of the ClusterServiceVersion.
 	copied   string
 	approval string
 }
 
-// definitionsOfOLMv0 are the kinds of OLM v0, as far as they are needed.
+// definitionsOfOLMv0 returns the needed definitions of OLM v0.
 func definitionsOfOLMv0() string {
 	var all strings.Builder
 	for _, kind := range []struct{ name, version, scope string }{
@@ -50,8 +50,8 @@ spec:
 	return all.String()
 }
 
-// fromOLMv0 adopts an installation of OLM v0. Its operators are scaled to zero first: otherwise
-// nothing changes.
+// fromOLMv0 adopts an installation of OLM v0. Before OLM's operators are scaled to zero, the
+// adoption is refused.
 func fromOLMv0(t *testing.T, h *host) {
 	h.MustKubectl("create", "namespace", "olm")
 	for _, name := range []string{"olm-operator", "catalog-operator"} {
@@ -102,7 +102,7 @@ func (o *olmv0) of(version, kind, name string, content map[string]any) map[strin
 	return object
 }
 
-// asks is the Subscription, and what is around it.
+// asks creates the Subscription and the related objects of OLM.
 func (o *olmv0) asks() {
 	o.t.Helper()
 	o.created(o.of("v1", "OperatorGroup", "all", map[string]any{"status": map[string]any{"namespaces": o.watched}}))
@@ -151,8 +151,8 @@ func (o *olmv0) owner() map[string]any {
 	return map[string]any{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "name": o.csv, "uid": o.uid, "controller": false, "blockOwnerDeletion": false}
 }
 
-// installs creates the objects as OLM does: with owners in its namespace, and with labels in the
-// cluster.
+// installs creates the operator's objects as OLM does: with owner references in its namespace, and
+// with labels for cluster-scoped objects.
 func (o *olmv0) installs(objects []map[string]any) {
 	o.t.Helper()
 	o.asks()
@@ -183,7 +183,7 @@ spec:
   versions:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 `, o.namespace), "create", "--field-manager=catalog", "-f", "-")
-	// By hand, and by an autoscaler.
+	// Changes by hand, and by an autoscaler.
 	o.MustKubectl("set", "image", "-n", o.namespace, "deployment/web", "web=example.com/by-hand")
 	o.MustKubectl("scale", "-n", o.namespace, "deployment/web", "--replicas=3")
 	o.MustKubectl("rollout", "status", "-n", o.namespace, "deployment/web", poll.TimeoutFlag)
@@ -204,7 +204,7 @@ func (o *olmv0) mustAdoptOLM(flags ...string) string {
 	return out.Stdout + out.Stderr
 }
 
-// refusals: installations that OLM has not finished, and those that cannot be an extension.
+// refusals: installations that OLM has not finished, or that cannot become an extension.
 func (o *olmv0) refusals(s *site) {
 	o.t.Helper()
 	many := newOLMv0(s)
@@ -241,7 +241,7 @@ func (o *olmv0) refusals(s *site) {
 	s.MustKubectl("delete", "namespace", s.namespace, "--wait=false")
 }
 
-// goesOver: the Subscription is adopted, and nothing is disturbed.
+// goesOver: the Subscription is adopted, and no object is disturbed.
 func (o *olmv0) goesOver() {
 	o.t.Helper()
 	before := o.objects()
@@ -290,7 +290,7 @@ func (o *olmv0) goesOver() {
 	o.undisrupted(mark, before, pods)
 }
 
-// leavesOLM: the printed commands are typed, and OLM finishes the rest.
+// leavesOLM runs the printed commands, and OLM finishes the cleanup.
 func (o *olmv0) leavesOLM() {
 	o.t.Helper()
 	before := o.objects()
@@ -300,7 +300,7 @@ func (o *olmv0) leavesOLM() {
 		o.t.Errorf("OLM would delete %s", found)
 	}
 	o.MustKubectl("patch", "clusterserviceversions.operators.coreos.com", "-n", o.namespace, o.csv, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	// By then the collector has seen all that the ClusterServiceVersion had.
+	// By then the garbage collector has processed everything that the ClusterServiceVersion owned.
 	o.MustKubectl("wait", "-n", o.namespace, "--for=delete", poll.TimeoutFlag, "operatorconditions.operators.coreos.com/"+o.csv)
 	for name, one := range o.objects() {
 		if one.UID != before[name].UID {
@@ -317,8 +317,8 @@ func (o *olmv0) leavesOLM() {
 	o.MustKubectl("wait", "-n", o.namespace, "--for=create", poll.TimeoutFlag, "configmap/more")
 }
 
-// diesInOLMv0: whichever write the command is killed at, the same command finishes it. FULL=1
-// kills it right before and right behind each.
+// diesInOLMv0: after the command is killed at any write, the same command finishes the work. FULL=1
+// kills it right before and right after each write.
 func diesInOLMv0(s *site) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 3*patience)
 	defer cancel()
@@ -342,7 +342,7 @@ func diesInOLMv0(s *site) {
 	}
 }
 
-// diesAt tells whether the command was killed.
+// diesAt reports whether the command was killed.
 func (o *olmv0) diesAt(ctx context.Context, k int, lands bool) bool {
 	o.t.Helper()
 	o.created(o.of("v1alpha1", "ClusterServiceVersion", o.csv, map[string]any{"spec": map[string]any{"version": "1.0.0"}, "status": map[string]any{"phase": "Succeeded"}}))
@@ -383,7 +383,7 @@ func (o *olmv0) diesAt(ctx context.Context, k int, lands bool) bool {
 	return true
 }
 
-// takeOLM is the command.
+// takeOLM runs the command in this process.
 func (o *olmv0) takeOLM(ctx context.Context, f *fuse) error {
 	adopter := o.adopter(f)
 	plans, err := adopter.PlanOLMv0(ctx, adopt.OLMv0Request{Namespace: o.namespace, Subscriptions: []string{o.release}})

@@ -24,22 +24,22 @@ import (
 type olmv1 struct {
 	*site
 	uid string
-	// owner has the objects: the ClusterExtension, or a ClusterObjectSet.
+	// owner is the owner of the objects: the ClusterExtension, or a ClusterObjectSet.
 	owner map[string]any
-	// rollsOut has the Deployment of the newest revision again.
+	// rollsOut applies the Deployment of the newest revision again.
 	rollsOut func()
 }
 
-// kinds of OLM's revisions: that of today, and that before version 1.9.
+// Kinds of OLM's revisions: the present one, and the one before version 1.9.
 const (
 	objectSets = "ClusterObjectSet"
 	revisions  = "ClusterExtensionRevision"
 )
 
-// ours are revisions: kubectl prefers those of OLM.
+// ours is the full name of Penstock's revisions, because kubectl prefers OLM's.
 const ours = "clusterextensionrevisions.v1alpha1.olm.operatorframework.io"
 
-// definition of OLM's revisions, as far as it is needed.
+// definition returns the needed part of the definition of OLM's revisions.
 func definition(kind string) string {
 	plural := strings.ToLower(kind) + "s"
 	return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
@@ -58,8 +58,8 @@ spec:
 `, plural, kind)
 }
 
-// fromOLM adopts an installation of OLM v1: its revisions of either kind, and releases of Helm.
-// Operator-controller is scaled to zero first: otherwise nothing changes.
+// fromOLM adopts installations of OLM v1: revisions of both kinds, and Helm releases. Before
+// operator-controller is scaled to zero, the adoption is refused.
 func fromOLM(t *testing.T, h *host) {
 	for _, kind := range []string{objectSets, revisions} {
 		h.MustKubectlInput(definition(kind), "apply", "-f", "-")
@@ -74,7 +74,7 @@ func fromOLM(t *testing.T, h *host) {
 		"kubectl scale -n olmv1-system deployment/operator-controller-controller-manager --replicas=0")
 	none.nothingWritten(mark)
 	h.MustKubectl("scale", "-n", "olmv1-system", "deployment/operator-controller-controller-manager", "--replicas=0")
-	h.MustKubectl("rollout", "status", "-n", "olmv1-system", "deployment/operator-controller-controller-manager", poll.TimeoutFlag) // a status of 0 is left out
+	h.MustKubectl("rollout", "status", "-n", "olmv1-system", "deployment/operator-controller-controller-manager", poll.TimeoutFlag) // the status omits zero replicas
 	none.says(none.mustAdoptOLM("--dry-run"), "olm-none", "nothing is installed")
 
 	for name, scenario := range map[string]func(*olmv1){
@@ -114,7 +114,7 @@ spec: {namespace: %s, source: {sourceType: Catalog, catalog: {packageName: shop}
 	return o
 }
 
-// made are the objects of a version, with the marks that operator-controller leaves.
+// made returns the objects of a version with operator-controller's marks.
 func (o *olmv1) made(version int, mark func(metadata map[string]any)) []map[string]any {
 	o.t.Helper()
 	all := o.manifests(version)
@@ -129,7 +129,7 @@ func (o *olmv1) made(version int, mark func(metadata map[string]any)) []map[stri
 	return all
 }
 
-// manifests are the objects of a version as a bundle has them, each with labels.
+// manifests returns the objects of a version as in a bundle, each with labels.
 func (s *site) manifests(version int) []map[string]any {
 	s.t.Helper()
 	var all []map[string]any
@@ -175,8 +175,8 @@ func (s *site) json(value any) string {
 	return string(raw)
 }
 
-// installsSets: two revisions of OLM, the first with its objects inline, the second with them in
-// a Secret, and the objects of the second.
+// installsSets creates two revisions of OLM and the objects of the second. The first revision has
+// its objects inline, the second in a Secret.
 func (o *olmv1) installsSets(kind string) {
 	o.t.Helper()
 	resource := strings.ToLower(kind) + "s.v1.olm.operatorframework.io"
@@ -229,7 +229,7 @@ func (o *olmv1) installsSets(kind string) {
 	o.rollsOut()
 }
 
-// installsRelease: a release of Helm with two revisions, in pieces, and its objects.
+// installsRelease creates a Helm release with two revisions, in chunks, and its objects.
 func (o *olmv1) installsRelease() {
 	o.t.Helper()
 	o.owner = map[string]any{"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "name": o.release, "uid": o.uid, "controller": true, "blockOwnerDeletion": true}
@@ -286,7 +286,7 @@ func (o *olmv1) mustAdoptOLM(flags ...string) string {
 	return out.Stdout
 }
 
-// whole are the objects with their owners and those who have their fields, but for times.
+// whole returns the objects with their owners and field managers, without times.
 func (o *olmv1) whole() map[string]string {
 	o.t.Helper()
 	found := map[string]string{}
@@ -305,7 +305,7 @@ func (o *olmv1) whole() map[string]string {
 			if one["subresource"] != nil {
 				continue
 			}
-			// Helm 3 writes without asking for owners of fields: that it is one is all.
+			// Helm 3 writes without field ownership, so only the presence of an entry is compared.
 			had := any("some")
 			if one["operation"] == "Apply" {
 				had = one["fieldsV1"]
@@ -318,7 +318,7 @@ func (o *olmv1) whole() map[string]string {
 	return found
 }
 
-// goesThereAndBack: the extension is adopted, has a history, and is OLM's again.
+// goesThereAndBack: the extension is adopted, has a history, and is given back to OLM.
 func (o *olmv1) goesThereAndBack(from string) {
 	o.t.Helper()
 	name := o.release
@@ -353,7 +353,7 @@ func (o *olmv1) goesThereAndBack(from string) {
 	}
 	o.becomes("1.2.0", ".status.install.bundle.version", "clusterextension/"+name)
 
-	// From the first day.
+	// The history includes the revisions before the adoption.
 	o.says(o.plugin("kubectl penstock history "+name), "1.1.0", "1.2.0")
 	o.plugin("kubectl penstock rollback " + name + " --to " + name + "-1 --yes --accept=critical --cause test")
 	o.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, ours+"/"+name+"-3")
@@ -362,7 +362,7 @@ func (o *olmv1) goesThereAndBack(from string) {
 	o.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, ours+"/"+name+"-4")
 	o.MustKubectl("rollout", "status", "-n", o.namespace, "deployment/web", poll.TimeoutFlag)
 
-	// And back.
+	// The undo.
 	before = o.objects()
 	pods = o.read("range .items[*]}{.metadata.uid} {end", "replicasets,pods")
 	mark = o.Audit().Mark()
@@ -370,7 +370,7 @@ func (o *olmv1) goesThereAndBack(from string) {
 	o.nothingWritten(mark)
 	o.says(o.logged(o.mustAdoptOLM("--undo")), name+" is OLM's again")
 	o.undisrupted(mark, before, pods)
-	// Objects that were made again in between are others; all others are as they were.
+	// Objects that were created again in between have changed; all others are unchanged.
 	after := o.whole()
 	delete(whole, "configmap/more")
 	delete(after, "configmap/more")
@@ -380,8 +380,8 @@ func (o *olmv1) goesThereAndBack(from string) {
 	}
 }
 
-// sameButRevisionOfDeployment compares objects; a rollback and another one leave a number in
-// an annotation of the Deployment.
+// sameButRevisionOfDeployment compares objects. It ignores the revision annotation of the
+// Deployment, which grows with each rollback.
 func (o *olmv1) sameButRevisionOfDeployment(before, after map[string]string) {
 	o.t.Helper()
 	for _, all := range []map[string]string{before, after} {
@@ -397,8 +397,8 @@ func (o *olmv1) sameButRevisionOfDeployment(before, after map[string]string) {
 	}
 }
 
-// dies: whichever write the command is killed at, the same command finishes it. FULL=1 kills it
-// right before and right behind each.
+// dies: after the command is killed at any write, the same command finishes the work. FULL=1 kills
+// it right before and right after each write.
 func (o *olmv1) dies() {
 	o.t.Helper()
 	ctx, cancel := context.WithTimeout(o.t.Context(), 3*patience)
@@ -441,7 +441,7 @@ func unversioned(all map[string]state) map[string]state {
 	return out
 }
 
-// takeOLM and backToOLM are the command.
+// takeOLM and backToOLM run the command in this process.
 func (o *olmv1) takeOLM(ctx context.Context, f *fuse) error {
 	adopter := o.adopter(f)
 	plans, err := adopter.PlanOLMv1(ctx, adopt.OLMv1Request{Namespace: "olmv1-system", Extensions: []string{o.release}})
@@ -468,7 +468,7 @@ func (o *olmv1) backToOLM(ctx context.Context, f *fuse) error {
 	return err
 }
 
-// isUpgradedByOLM: somebody starts operator-controller again, and that makes another revision.
+// isUpgradedByOLM: a user starts operator-controller again, which creates another revision.
 func (o *olmv1) isUpgradedByOLM() {
 	o.t.Helper()
 	o.mustAdoptOLM()

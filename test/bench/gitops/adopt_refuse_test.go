@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// obstacles: changes of others to the objects are never undone unasked.
+// obstacles: other writers' changes to the objects are never reverted without --overwrite.
 func obstacles(s *site) {
 	name := s.namespace
 	s.says(s.adopt().Stderr, "there is no Helm release "+name+"/"+name)
@@ -42,7 +42,7 @@ func obstacles(s *site) {
 	s.refuses([]string{"--overwrite"}, "Service "+name+"/web: belongs to the Helm release "+name+"/other")
 	s.MustKubectl("annotate", "--overwrite", "-n", name, "service/web", "meta.helm.sh/release-name="+name)
 
-	// A release that failed may have changed anything.
+	// A failed release may have changed any object.
 	broken := append(s.version(3)[3:4], "apiVersion: v1\nkind: Service\nmetadata: {name: bad}\nspec: {ports: [{port: 0}]}\n")
 	if err := s.helm(3, append(s.version(2), broken[1])...); err == nil {
 		s.t.Error("Helm succeeds with an invalid object")
@@ -54,7 +54,7 @@ func obstacles(s *site) {
 		s.t.Fatal(err)
 	}
 
-	// Others may scale it; and an administrator may have what is gone made again.
+	// Other writers may scale it, and an administrator may restore a deleted object.
 	s.MustKubectl("scale", "-n", name, "deployment/web", "--replicas=3")
 	s.MustKubectl("delete", "configmap", "-n", name, "more")
 	s.refuses(nil, "ConfigMap "+name+"/more is gone")
@@ -66,7 +66,7 @@ func obstacles(s *site) {
 	if after := s.read(".spec.template", "deployment/web"); after != before || s.read(".spec.replicas", "deployment/web") != "3" {
 		s.t.Errorf("the template was %s, and is %s; replicas %s", before, after, s.read(".spec.replicas", "deployment/web"))
 	}
-	// A name that is taken.
+	// A name in use.
 	other := *s
 	other.release, other.installed = "second", false
 	if err := other.helm(1, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: second}\n"); err != nil {
@@ -77,7 +77,7 @@ func obstacles(s *site) {
 	other.says(other.mustAdopt("--extension", name+"-second", "--undo"), "is Helm's again")
 }
 
-// limited: the rights are those of the caller.
+// limited: the command has only the rights of the caller.
 func (s *site) limited() {
 	s.t.Helper()
 	name := s.namespace
@@ -90,7 +90,7 @@ func (s *site) limited() {
 	s.MustKubectl("create", "rolebinding", "reader", "-n", name, "--role=reader", "--group="+name)
 	s.MustKubectl("create", "clusterrole", name+"-adopts", "--verb=get,list,create", "--resource=clusterextensionrevisions.olm.operatorframework.io,revisionhistories.olm.operatorframework.io/import")
 	s.MustKubectl("create", "clusterrolebinding", name+"-adopts", "--clusterrole="+name+"-adopts", "--group="+name)
-	// Rights are given a moment after they are written.
+	// Rights become effective a moment after they are written.
 	s.MustKubectl("wait", "-n", name, "--for=create", poll.TimeoutFlag, "rolebinding/reader")
 	mark := s.Audit().Mark()
 	var out penstock.Output

@@ -12,9 +12,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// TestAdopt runs the matrix of docs/how-to/adopt-a-helm-release.md: the releases that are found,
-// and the results of adopting them. Helm applies client-side or server-side; FULL=1 tries both ways
-// for each case.
+// TestAdopt runs the cases of docs/how-to/adopt-a-helm-release.md: the possible releases, and the
+// results of adopting them. Helm applies client-side or server-side; FULL=1 tries both for each
+// case.
 func TestAdopt(t *testing.T) {
 	if os.Getenv("PENSTOCK_PROGRAM") == "" {
 		t.Skip("it needs the program: make test")
@@ -90,7 +90,7 @@ func taken(s *site, n int) {
 	}
 	s.says(s.mustAdopt(), "was adopted before as extension "+name)
 
-	// From the first day.
+	// The history includes the revisions before the adoption.
 	s.says(s.plugin("kubectl penstock history "+name), "Helm: Upgrade complete", fmt.Sprintf("1.%d.0", n), "+0 ~3 -0")
 	s.says(s.MustKubectl("get", "revisiondiff", nth(n-1)+".."+nth(n)), "settings", "web")
 	s.plugin("kubectl penstock rollback " + name + " --to " + nth(n-1) + " --yes --accept=critical --cause test")
@@ -100,7 +100,7 @@ func taken(s *site, n int) {
 		s.t.Errorf("version %d has the field of odd versions: %q", n-1, odd)
 	}
 
-	// And back.
+	// The undo.
 	s.refuses([]string{"--undo"}, fmt.Sprintf("%s has other content than revision %d", nth(n+1), n), "rollback")
 	s.plugin("kubectl penstock rollback " + name + " --to " + nth(n) + " --yes --accept=critical --cause test")
 	s.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, "cer/"+nth(n+2))
@@ -112,22 +112,22 @@ func taken(s *site, n int) {
 	s.nothingWritten(mark)
 	s.says(s.mustAdopt("--undo"), "is Helm's again")
 	s.returned(mark, before, pods, notes)
-	// Helm goes on: what a version does not have disappears.
+	// Helm continues, and deletes objects that a version does not have.
 	s.helms(7, 8)
 	if odd := s.read(".data.odd", "configmap/settings"); odd != "" {
 		s.t.Errorf("version 8 has no such field: %q", odd)
 	}
-	// And it may be adopted again.
+	// The release may be adopted again.
 	s.says(s.mustAdopt(), nth(n+2)+" has succeeded")
 }
 
-// undisrupted compares objects with what they were, but for their ownership, and looks into
-// the audit log for what was written.
+// undisrupted checks that objects changed only their ownership, and checks the writes in the audit
+// log.
 func (s *site) undisrupted(mark plane.Mark, before map[string]state, pods string) {
 	s.t.Helper()
 	after := s.objects()
 	for name, one := range after {
-		// Annotations of a Deployment are part of its generation, and ours is one of them.
+		// An annotation of a Deployment raises its generation, and Penstock adds one.
 		if was := before[name].Generation; one.Generation == was+1 && strings.HasPrefix(name, "deployment/") {
 			one.Generation = was
 			after[name] = one
@@ -161,7 +161,7 @@ func (s *site) undisrupted(mark plane.Mark, before map[string]state, pods string
 	}
 }
 
-// returned: nothing is left of Penstock.
+// returned checks that no mark of Penstock is left.
 func (s *site) returned(mark plane.Mark, before map[string]state, pods, notes string) {
 	s.t.Helper()
 	s.undisrupted(mark, before, pods)

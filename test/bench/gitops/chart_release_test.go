@@ -33,7 +33,7 @@ func (i *installation) install(path string) {
 	}
 }
 
-// packed is the chart of a folder, for a release of that version.
+// packed returns the chart in a folder, packed as a version.
 func packed(t *testing.T, folder, version string) *chart.Chart {
 	t.Helper()
 	found, err := loader.Load(folder)
@@ -65,7 +65,7 @@ func (i *installation) rollback(to int) error {
 	return do.Run("penstock")
 }
 
-// uninstall removes the release, and leaves its volume.
+// uninstall uninstalls the release, and keeps its volume.
 func (i *installation) uninstall() {
 	i.t.Helper()
 	manifest := i.manifest()

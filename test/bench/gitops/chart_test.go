@@ -27,19 +27,19 @@ import (
 
 const (
 	chartFolder = "../../../artifacts/chart"
-	// formerCharts has the chart of each release, and one of before the first.
+	// formerCharts has the chart of each release, and one older chart.
 	formerCharts = "testdata/charts"
 	system       = "penstock-system"
 )
 
 // TestChart: Helm upgrades Penstock's chart from the previous version, rolls it back, and
 // uninstalls it, with and without a running program. Everything unrelated to the new version stays
-// unchanged. FULL=1 starts from all earlier charts, and also uses Helm 3's way of applying.
+// unchanged. FULL=1 starts from all earlier charts, and also uses Helm 3's way to apply.
 func TestChart(t *testing.T) {
 	if os.Getenv("PENSTOCK_PROGRAM") == "" {
 		t.Skip("it needs the program: make test")
 	}
-	// As the program itself is called, and not as this test.
+	// The name of the real program, instead of this test's.
 	kube.ManagedFieldsManager = "helm"
 	former, err := formers()
 	if err != nil {
@@ -63,7 +63,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// formers are the archives of former charts, the newest one last.
+// formers returns the archives of earlier charts, newest last.
 func formers() ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(formerCharts, "penstock-*.tgz"))
 	if err != nil {
@@ -79,15 +79,15 @@ func formers() ([]string, error) {
 	return found, nil
 }
 
-// installation of the chart by Helm, in a cluster without a kubelet: the program runs here,
-// as the Deployment says.
+// installation is Helm's installation of the chart in a cluster without a kubelet. The program runs
+// in this test, as the Deployment describes.
 type installation struct {
 	*cluster.Cluster
 	t       *testing.T
 	program *penstock.Program
-	// dir has the volumes.
+	// dir is the folder of the volumes.
 	dir string
-	// serverSide applies as Helm 4 does; false applies as Helm 3 does.
+	// serverSide is true to apply as Helm 4 does, false as Helm 3 does.
 	serverSide bool
 }
 
@@ -98,7 +98,8 @@ func (i *installation) upgrades(former string) {
 	i.is("v1.0.0", "--v=1")
 	after := i.objects()
 	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
-		// One policy took the place of one for each job (docs/adr/0042-one-policy-for-all-identities.md).
+		// One policy has replaced the policies of the single jobs
+		// (docs/adr/0042-one-policy-for-all-identities.md).
 		if after[kind+"/<nil>/penstock-identities"] == nil {
 			i.t.Errorf("there is no %s that limits jobs", kind)
 		}
@@ -107,7 +108,7 @@ func (i *installation) upgrades(former string) {
 		}
 	}
 	for name := range before {
-		// The program registers itself now: Helm deletes what the former chart had.
+		// The program registers itself now, so Helm deletes the APIServices of the earlier chart.
 		if strings.HasPrefix(name, "APIService/") {
 			delete(before, name)
 		}
@@ -116,11 +117,11 @@ func (i *installation) upgrades(former string) {
 
 	server := i.run()
 	before, authority := i.objects(), i.authority()
-	// Values of before, with the defaults of before.
+	// The previous values, with the previous defaults.
 	i.upgrade(packed(i.t, chartFolder, "v1.1.0"), map[string]any{"extraArgs": []any{"--v=2"}}, func(u *action.Upgrade) { u.ReuseValues = true })
 	i.is("v1.1.0", "--v=2")
 	i.same(before, i.objects())
-	// Values of before, with the defaults of now.
+	// The previous values, with the new defaults.
 	i.upgrade(packed(i.t, chartFolder, "v1.2.0"), nil, func(u *action.Upgrade) { u.ResetThenReuseValues = true })
 	i.is("v1.2.0", "--v=2")
 	i.same(before, i.objects())
@@ -144,8 +145,8 @@ func (i *installation) upgrades(former string) {
 	}
 }
 
-// anotherRole upgrades to a chart of a release whose program needs other rights, while that
-// of before runs: it keeps its own role until it is replaced.
+// anotherRole upgrades to a chart whose program needs other rights, while the previous program
+// runs. That program keeps its own role until it is replaced.
 func (i *installation) anotherRole() {
 	i.t.Helper()
 	next := packed(i.t, chartFolder, "v1.3.0")
@@ -165,8 +166,8 @@ func (i *installation) anotherRole() {
 	i.MustKubectl("wait", "clusterrole/penstock-engine", "--for=jsonpath={.rules[2].verbs[0]}=attest", poll.TimeoutFlag)
 }
 
-// objects are those of the release as the cluster has them, by kind and name, without what
-// the cluster notes about them.
+// objects returns the live objects of the release, by kind and name, without fields that the
+// cluster sets.
 func (i *installation) objects() map[string]map[string]any {
 	i.t.Helper()
 	var list struct{ Items []map[string]any }
@@ -185,7 +186,7 @@ func (i *installation) objects() map[string]map[string]any {
 	return found
 }
 
-// sameIDs: nothing was deleted and made anew.
+// sameIDs checks that no object was deleted and created again.
 func (i *installation) sameIDs(before, after map[string]map[string]any) {
 	i.t.Helper()
 	uid := func(object map[string]any) any { return object["metadata"].(map[string]any)["uid"] }
@@ -196,7 +197,7 @@ func (i *installation) sameIDs(before, after map[string]map[string]any) {
 	}
 }
 
-// same: nothing but the Deployment has changed, which is the same one.
+// same checks that only the Deployment has changed, and was not replaced.
 func (i *installation) same(before, after map[string]map[string]any) {
 	i.t.Helper()
 	i.sameIDs(before, after)
@@ -210,7 +211,7 @@ func (i *installation) same(before, after map[string]map[string]any) {
 	}
 }
 
-// authority is the Secret of the program's own certificates.
+// authority returns the Secret with the CA of the program's certificates.
 func (i *installation) authority() string {
 	i.t.Helper()
 	return i.MustKubectl("get", "secret", "penstock-ca", "-n", system, "-o", "jsonpath={.metadata.uid} {.data}")
@@ -225,7 +226,7 @@ func (i *installation) deployment() appsv1.Deployment {
 	return found
 }
 
-// is: the Deployment is that of a version, with the values of the installation.
+// is checks that the Deployment has a version and the installation's values.
 func (i *installation) is(version, argument string) {
 	i.t.Helper()
 	container := i.deployment().Spec.Template.Spec.Containers[0]
@@ -240,7 +241,7 @@ func (i *installation) is(version, argument string) {
 	}
 }
 
-// run runs the Pod of the Deployment, and returns when the host reaches it.
+// run runs the Pod of the Deployment, and waits until the host reaches it.
 func (i *installation) run() *penstock.Server {
 	i.t.Helper()
 	template := i.deployment().Spec.Template

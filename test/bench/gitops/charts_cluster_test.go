@@ -16,7 +16,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// TestPublicCharts: public charts are installed, upgraded to another version, and removed without a trace.
+// TestPublicCharts installs public charts, upgrades them to another version, and checks that their
+// removal leaves nothing.
 func TestPublicCharts(t *testing.T) {
 	if os.Getenv("PENSTOCK_PROGRAM") == "" {
 		t.Skip("it needs the program: make test")
@@ -40,13 +41,14 @@ func TestPublicCharts(t *testing.T) {
 	})
 }
 
-// publicChart is a chart, in a namespace of its name.
+// publicChart is a chart in a namespace of the same name.
 type publicChart struct {
 	*site
 	folder string
 }
 
-// waitsFor are kinds that never become available in a cluster whose Pods serve nothing.
+// waitsFor returns the kinds of a chart that never become available in a cluster without running
+// Pods.
 func waitsFor(chart string) string {
 	switch chart {
 	case "metrics-server", "prometheus-adapter":
@@ -75,12 +77,12 @@ func (c *publicChart) comesAndGoes() {
 	}
 }
 
-// rollsOut makes a revision of the chart, and returns its objects, but for those that are to stay.
+// rollsOut creates a revision of the chart, and returns the objects that a teardown deletes.
 func (c *publicChart) rollsOut(number int, folder string) string {
 	c.t.Helper()
 	values := filepath.Join(c.t.TempDir(), "values.yaml")
 	write(c.t, values, map[string]string{
-		"alertmanager": "persistence: {enabled: false}\n", // nobody provides volumes
+		"alertmanager": "persistence: {enabled: false}\n", // no provisioner for volumes
 	}[c.namespace])
 	rendered := c.program.MustRun(c.t, "", "render", "--chart", folder, "--values", values, "--install-namespace", c.namespace, "--extension", c.namespace,
 		"--revision", fmt.Sprint(number), "--kubeconfig", c.Kubeconfig(), "-o", "json")
@@ -104,7 +106,7 @@ func (c *publicChart) rollsOut(number int, folder string) string {
 	return c.removable(rendered)
 }
 
-// removable are the objects of a revision that go with it, as a List.
+// removable returns the objects of a revision that a teardown deletes, as a List.
 func (c *publicChart) removable(rendered string) string {
 	c.t.Helper()
 	var revision struct {

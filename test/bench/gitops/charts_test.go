@@ -27,7 +27,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
-// publicCharts has public charts beside the repository, without the charts that they depend on.
+// publicCharts has public charts outside of the repository, without their dependencies.
 const publicCharts = "../../../../shared/data/charts"
 
 // kubeVersion and apiVersions are the capabilities of both renderers.
@@ -147,7 +147,8 @@ func ofHelm(t *testing.T, folder string, values map[string]any) map[string]map[s
 	return out
 }
 
-// id names an object; Helm leaves the namespace of the release to the client.
+// id returns the identity of an object. Helm omits the namespace of the release, which the client
+// adds.
 func id(object manifest.Object, name string) string {
 	namespace := object.Namespace
 	if namespace == "light" {
@@ -156,7 +157,7 @@ func id(object manifest.Object, name string) string {
 	return object.Kind + " " + namespace + "/" + name
 }
 
-// hookJob is the name of a Job that Penstock has named for its content.
+// hookJob matches the name of a Job to which Penstock has appended a digest.
 var hookJob = regexp.MustCompile(`^(.*)-[0-9a-f]{10}$`)
 
 func ofPenstock(rendered source.Rendered) map[string]map[string]any {
@@ -171,7 +172,7 @@ func ofPenstock(rendered source.Rendered) map[string]map[string]any {
 			}
 			var content map[string]any
 			if err := json.Unmarshal(object.JSON, &content); err != nil {
-				panic(err) // it is canonical JSON
+				panic(err) // impossible for canonical JSON
 			}
 			out[id(object, name)] = content
 		}
@@ -191,8 +192,8 @@ func add(t *testing.T, to map[string]map[string]any, id string, content []byte) 
 	to[id] = object
 }
 
-// compared is an object without what Penstock changes: the namespace that Helm leaves to the client, the
-// name and the TTL of Jobs that are hooks, and the mark of an object that stays.
+// compared returns an object without Penstock's differences: the default namespace, the name and
+// TTL of hook Jobs, and the mark of objects that are not deleted.
 func compared(object map[string]any) map[string]any {
 	if object == nil {
 		return nil
@@ -208,7 +209,8 @@ func compared(object map[string]any) map[string]any {
 	return object
 }
 
-// whole is a copy of a chart with an empty chart in place of each one that is missing and switched off.
+// whole returns a copy of a chart in which an empty chart replaces each missing, disabled
+// dependency.
 func whole(t *testing.T, from string) string {
 	t.Helper()
 	loaded, err := loader.LoadDir(from)
@@ -235,8 +237,8 @@ func whole(t *testing.T, from string) string {
 	return to
 }
 
-// made is a chart with what is easily read in another way: alias, condition, tags, defaults of an inner chart
-// that are removed by null, imported values, big numbers, hooks, and definitions.
+// made returns a chart with features that are easily read differently: alias, condition, tags,
+// defaults of a subchart removed by null, imported values, big numbers, hooks, and definitions.
 func made(t *testing.T) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "made")

@@ -32,14 +32,14 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// patience of an upgrade that succeeds, and haste of one that must not wait so long.
+// patience limits an upgrade that succeeds, and haste one that fails.
 const (
 	patience = 90 * time.Second
 	haste    = 20 * time.Second
 )
 
-// TestWait: every upgrade of a chart that keeps the files of all its revisions is waited
-// for, and ends with the newest one.
+// TestWait: Helm waits for every upgrade of a chart that keeps the files of all its revisions, and
+// the newest revision is current at the end.
 func TestWait(t *testing.T) {
 	if os.Getenv("PENSTOCK_PROGRAM") == "" {
 		t.Skip("it needs the program: make test")
@@ -55,29 +55,26 @@ func TestWait(t *testing.T) {
 	ready(one)
 	ready(one, two)
 	h.judged("web-1 Current", "web-2 Current")
-	// The third is the one that used to time out. It says Active, as files do.
+	// The third upgrade used to time out. Its file says Active, as all files do.
 	ready(one, two, three)
 	h.judged("web-1 Current", "web-2 Current", "web-3 Current")
 	ready(one, two, three, revision(4, "Paused", "default"))
 	h.judged("web-1 Current", "web-2 Current", "web-3 Current", "web-4 Current")
 
-	// The test does not wait for states that only a person can help, and an unchanged
-	// object is no failure.
+	// Helm does not wait for a state that needs a user, and an unchanged object is not a failure.
 	err := h.roll(haste, one, two, three, revision(5, "", "nowhere"))
 	if err == nil || !strings.Contains(err.Error(), "web-5 not ready. status: Failed") || strings.Contains(err.Error(), "deadline") {
 		t.Errorf("an upgrade that the server refuses: %v", err)
 	}
 	h.judged("web-1 Current", "web-2 Current", "web-3 Current", "web-5 Failed")
-	// web-3 is archived when web-6 has succeeded, and says Active in its file again and
-	// again.
+	// web-3 is archived when web-6 has succeeded, although its file still says Active.
 	six := revision(6, "", "default")
 	ready(one, two, three, six)
 	ready(one, two, three, six, revision(7, "", "default"))
 	h.judged("web-1 Current", "web-2 Current", "web-3 Current", "web-6 Current", "web-7 Current")
 }
 
-// revision is a file of a revision, in a state that it may leave out, with an object in a
-// namespace.
+// revision returns the file of a revision with an object in a namespace. An empty state is omitted.
 func revision(number int, state, namespace string) string {
 	if state != "" {
 		state = "lifecycleState: " + state
@@ -117,7 +114,7 @@ func newHelm(t *testing.T) *helm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Helm asks for all groups at once, and kube-apiserver gathers those of others by and by.
+	// Helm requests all groups at once, and kube-apiserver adds aggregated groups with a delay.
 	groups, err := discovery.NewDiscoveryClientForConfig(c.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -135,9 +132,8 @@ func newHelm(t *testing.T) *helm {
 	return &helm{t: t, flags: flags, revisions: client.Resource(revisionResource)}
 }
 
-// staysCurrent fails the test when a revision that was Current is in progress again. Helm looks
-// once more at what it waited for after all was Current, and a superseded revision is archived in
-// that moment.
+// staysCurrent fails the test when a revision that was Current is in progress again. After all
+// objects were Current, Helm checks once more, and at that time a superseded revision is archived.
 func staysCurrent(t *testing.T, client dynamic.Interface) {
 	t.Helper()
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
@@ -164,7 +160,7 @@ func staysCurrent(t *testing.T, client dynamic.Interface) {
 	factory.WaitForCacheSync(stop)
 }
 
-// roll makes the release consist of some files, and waits.
+// roll installs or upgrades the release with these files, and waits.
 func (h *helm) roll(timeout time.Duration, files ...string) error {
 	h.t.Helper()
 	configuration := action.NewConfiguration()
@@ -191,8 +187,8 @@ func (h *helm) roll(timeout time.Duration, files ...string) error {
 	return err
 }
 
-// judged waits until kstatus says of some revisions what is expected. It does not follow
-// the wait of an upgrade at once: a superseded revision is archived right after it.
+// judged waits until kstatus has the expected results for revisions. It waits because a superseded
+// revision is archived only after the upgrade.
 func (h *helm) judged(want ...string) {
 	h.t.Helper()
 	for _, expected := range want {

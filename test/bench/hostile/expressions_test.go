@@ -17,11 +17,11 @@ import (
 	"github.com/penstock-project/penstock/test/framework/hostile"
 )
 
-// mostPerPass is the processor time that expressions may take in a pass.
+// mostPerPass limits the processor time of expressions in a pass, in seconds.
 const mostPerPass = 0.1
 
-// spent returns the processor time of this process for a call, with the collection of
-// what it left in memory.
+// spent returns the processor time of this process for a call, including the collection of its
+// garbage.
 func spent(t *testing.T, call func()) time.Duration {
 	t.Helper()
 	runtime.GC()
@@ -40,7 +40,8 @@ func usage(t *testing.T) time.Duration {
 	return used
 }
 
-// least is the least of some measurements: others use the machine too, and only add.
+// least returns the minimum of several measurements, because other load on the machine only adds
+// time.
 func least(t *testing.T, call func()) time.Duration {
 	t.Helper()
 	found := time.Hour
@@ -50,8 +51,8 @@ func least(t *testing.T, call func()) time.Duration {
 	return found
 }
 
-// expressions measures each expression with all that a pass may cost, and what it takes to
-// compile the longest revisions.
+// expressions measures each expression with the whole budget of a pass, and the compilation of the
+// longest revisions.
 func expressions(t *testing.T, report *measure.Report) {
 	debug.SetGCPercent(100)
 	object := &unstructured.Unstructured{Object: hostile.Object()}

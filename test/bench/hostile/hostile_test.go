@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// mostPerRequest is the processor time, and mostQuestions the questions to the host,
-	// that a request of somebody without rights may cost.
+	// mostPerRequest limits the processor time of a request from a user without rights, in seconds.
+	// mostQuestions limits the requests to the host that it causes.
 	mostPerRequest = 1.0
 	mostQuestions  = 30
-	// settled is the time for which the process must be quiet after an answer, because work that
-	// continues counts too.
+	// settled is the time for which the process must be idle after an answer, because work after
+	// the answer counts, too.
 	settled = 300 * time.Millisecond
 	path    = "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions"
 )
 
-// role lets somebody do something with revisions, and nothing else.
+// role allows some action on revisions, and nothing else.
 const role = `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: %[1]s}
@@ -55,14 +55,14 @@ spec:
     - object: {apiVersion: v1, kind: ConfigMap, metadata: {name: kept, namespace: default}, data: {k: v}}
 `
 
-// hostilePlane is a cluster with the program.
+// hostilePlane is a cluster with Penstock.
 type hostilePlane struct {
 	*cluster.Cluster
 	t      *testing.T
 	server *penstock.Server
 }
 
-// TestHostile is the benchmark.
+// TestHostile runs the benchmark.
 func TestHostile(t *testing.T) {
 	if os.Getenv("BENCH") != "hostile" {
 		t.Skip("a benchmark that wants the machine for itself: run it by `make bench SUITE=hostile`")
@@ -78,7 +78,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// requests measures what requests cost the program.
+// requests measures the cost of requests.
 func requests(t *testing.T, report *measure.Report) {
 	c := cluster.Start(t, cluster.AllProcessors())
 	w := hostilePlane{c, t, penstock.Build(t).Serve(t, c, penstock.DataDir(t))}
@@ -90,7 +90,7 @@ func requests(t *testing.T, report *measure.Report) {
 	w.requests(report, "patches of who may only patch revisions", "carol", hostile.Patches("victim-1"))
 }
 
-// requests sends each request and measures what the process does for it.
+// requests sends each request and measures the work of the process for it.
 func (w hostilePlane) requests(report *measure.Report, title, who string, all map[string]hostile.Request) {
 	client, err := rest.HTTPClientFor(w.User(who).Config())
 	if err != nil {
@@ -145,7 +145,7 @@ func (w hostilePlane) processor() time.Duration {
 	return used
 }
 
-// quiet waits until the process does next to nothing.
+// quiet waits until the process is nearly idle.
 func (w hostilePlane) quiet() {
 	for last := w.processor(); ; {
 		time.Sleep(settled)

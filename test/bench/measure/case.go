@@ -6,38 +6,37 @@ import (
 	"time"
 )
 
-// maxPause bounds how long the next subject waits for the last one's garbage
-// collection.
+// maxPause limits the wait for the garbage collection of the previous subject.
 const maxPause = 200 * time.Millisecond
 
 // Subject is one of the compared implementations of a case.
 type Subject struct {
 	Name string
-	// Do does it once, and returns how many bytes the answer had.
+	// Do runs the subject once, and returns the size of the answer in bytes.
 	Do func(context.Context) (bytes int64, err error)
 }
 
-// Case is one thing that several subjects do.
+// Case is an action that several subjects run.
 type Case struct {
 	Name     string
 	Subjects []Subject
 	// Rounds is the number of turns of each subject.
 	Rounds int
-	// Burst is the number of repetitions in a turn; 0 is one. Work of less than a few milliseconds
-	// needs several: the sample is their median.
+	// Burst is the number of repetitions in a turn; 0 means one. Work of less than a few
+	// milliseconds needs several: the sample is their median.
 	Burst int
 }
 
 // Result has the durations of a case, in milliseconds, by subject.
 type Result struct {
 	Case Case
-	// Millis has one sample for each round.
+	// Millis has one sample per round.
 	Millis map[string][]float64
-	// Bytes of the last answer.
+	// Bytes is the size of the last answer.
 	Bytes map[string]int64
 }
 
-// Run runs every subject once in each round. The first round is a warm-up and does not count. Each
+// Run runs every subject once per round. The first round is a warm-up and does not count. Each
 // round begins with another subject, so that no subject always runs after the same one.
 func Run(ctx context.Context, c Case) (*Result, error) {
 	result := &Result{Case: c, Millis: map[string][]float64{}, Bytes: map[string]int64{}}
@@ -57,9 +56,8 @@ func Run(ctx context.Context, c Case) (*Result, error) {
 	return result, nil
 }
 
-// turn returns the median of a burst in milliseconds. It ends with a pause as
-// long as the burst, in which a server collects the garbage it has made: that is
-// not to count for the next case.
+// turn returns the median of a burst in milliseconds. It ends with a pause as long as the burst. In
+// the pause a server collects its garbage, so that the collection does not count for the next case.
 func turn(ctx context.Context, subject Subject, burst int) (millis float64, bytes int64, err error) {
 	var samples []float64
 	began := time.Now()

@@ -12,15 +12,15 @@ import (
 // tick is the unit of processor times in /proc.
 const tick = 10 * time.Millisecond
 
-// CPUOf returns the processor time that a process has used, including its ended children, since
-// Penstock renders each chart in a child.
+// CPUOf returns the processor time of a process, including its ended children, since Penstock
+// renders each chart in a child.
 func CPUOf(pid int) (time.Duration, error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, fmt.Errorf("reading the processor time of process %d (Linux only): %w", pid, err)
 	}
-	// The name, which may hold anything, is in brackets; user and system time are
-	// the twelfth and thirteenth word behind it, and those of children come next.
+	// The name may contain any character and is in parentheses. User and system time are the
+	// twelfth and thirteenth word after it, and the times of children follow.
 	_, after, _ := bytes.Cut(content, []byte(") "))
 	words := bytes.Fields(after)
 	if len(words) < 15 {
@@ -37,8 +37,8 @@ func CPUOf(pid int) (time.Duration, error) {
 	return total, nil
 }
 
-// OwnCPU returns the processor time that this process has used, including its garbage collector.
-// Other processes do not affect it.
+// OwnCPU returns the processor time of this process, including its garbage collector. Other
+// processes do not affect it.
 func OwnCPU() (time.Duration, error) {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

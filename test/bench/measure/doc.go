@@ -1,6 +1,6 @@
 // Package measure compares implementations on a shared machine. They run in turn in one run, so
-// that a disturbance affects all, and are judged by their ratio. It does not depend on the measured
-// code.
+// that a disturbance affects all, and are judged by their ratio. The package does not depend on the
+// measured code.
 //
 //	result, err := measure.Run(ctx, measure.Case{
 //		Name: "LIST", Rounds: 11,

@@ -26,8 +26,7 @@ func Machine(now time.Time) string {
 	return strings.Join(words, ", ")
 }
 
-// procField returns the value of the first line with a name in a file of the kind
-// "name: value".
+// procField returns the value of the first line "name: value" in a file.
 func procField(file, name string) string {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -18,7 +18,7 @@ type Memory struct {
 	// File is the memory of the program and of mapped files, such as a database. The kernel can
 	// drop it when other processes need memory.
 	File uint64
-	// Peak is the highest RSS that there was.
+	// Peak is the highest RSS so far.
 	Peak uint64
 }
 
@@ -32,24 +32,24 @@ func MemoryOf(pid int) (Memory, error) {
 	for _, child := range ChildrenOf(pid) {
 		one, err := memoryOf(child)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		all.RSS, all.Anon, all.File, all.Peak = all.RSS+one.RSS, all.Anon+one.Anon, all.File+one.File, all.Peak+one.Peak
 	}
 	return all, nil
 }
 
-// ChildrenOf returns the processes that a process has started.
+// ChildrenOf returns the child processes of a process.
 func ChildrenOf(parent int) []int {
 	var children []int
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
-		// See proc_pid_stat(5): the name is in parentheses and may have any of them;
-		// then come the state and the parent.
+		// See proc_pid_stat(5): the name is in parentheses and may contain parentheses; then come
+		// the state and the parent.
 		_, rest, ok := strings.Cut(string(content[max(0, strings.LastIndexByte(string(content), ')')):]), ") ")
 		words := strings.Fields(rest)
 		if !ok || len(words) < 2 || words[1] != strconv.Itoa(parent) {
@@ -85,5 +85,5 @@ func memoryOf(pid int) (Memory, error) {
 	return m, lines.Err()
 }
 
-// MB are millions of bytes, as a target means them.
+// MB converts bytes to millions of bytes, the unit of targets.
 func MB[N int | int64 | uint64](bytes N) float64 { return float64(bytes) / 1e6 }

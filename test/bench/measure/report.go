@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Report is the output of a run. It prints plain tables that are valid Markdown too.
+// Report is the output of a run. It prints plain tables that are also valid Markdown.
 type Report struct {
 	tables   []*Table
 	verdicts []Verdict
 }
 
-// Table is rows under columns.
+// Table is a table with columns and rows.
 type Table struct {
 	title   string
 	columns []string
@@ -23,12 +23,12 @@ type Table struct {
 // Verdict is a target with its measured value.
 type Verdict struct {
 	What string
-	// Target and Measured are for people, with their units.
+	// Target and Measured are texts with units.
 	Target, Measured string
 	Met              bool
 }
 
-// Table returns the table with a title, and creates it at the first call.
+// Table returns the table with a title, and creates it on the first call.
 func (r *Report) Table(title string, columns ...string) *Table {
 	for _, table := range r.tables {
 		if table.title == title {
@@ -43,8 +43,8 @@ func (r *Report) Table(title string, columns ...string) *Table {
 // Row adds a row.
 func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
 
-// AtLeast judges that one subject is so many times faster than another: the
-// median of the ratio counts.
+// AtLeast adds the verdict whether a subject is at least target times as fast as another one, by
+// the median of the ratio.
 func (r *Report) AtLeast(what string, target float64, result *Result, subject, peer string) {
 	ratio := result.Ratio(peer, subject)
 	r.verdicts = append(r.verdicts, Verdict{
@@ -54,7 +54,7 @@ func (r *Report) AtLeast(what string, target float64, result *Result, subject, p
 	})
 }
 
-// AtMost judges a number that must not be larger than a bound.
+// AtMost adds the verdict whether a number is within its limit.
 func (r *Report) AtMost(what string, target, measured float64, unit string) {
 	r.verdicts = append(r.verdicts, Verdict{
 		What: what, Target: fmt.Sprintf("at most %.0f %s", target, unit),
@@ -63,8 +63,8 @@ func (r *Report) AtMost(what string, target, measured float64, unit string) {
 	})
 }
 
-// Result adds a result to the table of a title: a row for each subject, with how
-// much faster the reference is than it.
+// Result adds a result to the table with this title: one row per subject, with its time relative to
+// the reference.
 func (r *Report) Result(title string, result *Result, reference string) {
 	table := r.Table(title, "read", "of", "p50 ms", "p10 to p90", "bytes", "times "+reference)
 	for _, subject := range result.Case.Subjects {
@@ -74,12 +74,12 @@ func (r *Report) Result(title string, result *Result, reference string) {
 	}
 }
 
-// Missed are the verdicts that are no.
+// Missed returns the verdicts that are not met.
 func (r *Report) Missed() []Verdict {
 	return slices.DeleteFunc(slices.Clone(r.verdicts), func(v Verdict) bool { return v.Met })
 }
 
-// Print writes all tables, and the verdicts last.
+// Print writes all tables, then the verdicts.
 func (r *Report) Print(out io.Writer) error {
 	var text strings.Builder
 	for _, table := range r.tables {
@@ -124,7 +124,7 @@ func (t *Table) print(out *strings.Builder) {
 	}
 }
 
-// millis has three digits that count.
+// millis formats a number with three significant digits.
 func millis(value float64) string {
 	switch {
 	case value >= 100:

@@ -5,17 +5,15 @@ import (
 	"slices"
 )
 
-// Spread has the quantiles of a number of samples.
+// Spread has the quantiles of samples.
 type Spread struct {
-	// Median is the middle, Low and High are the 10th and the 90th percentile, and P99
-	// is the 99th.
+	// Median is the median. Low and High are the 10th and 90th percentile, and P99 is the 99th.
 	Median, Low, High, P99 float64
-	// Samples is their number.
+	// Samples is the number of samples.
 	Samples int
 }
 
-// SpreadOf returns the spread of samples, which are in no order. Without samples
-// everything is zero.
+// SpreadOf returns the spread of unsorted samples. Without samples everything is zero.
 func SpreadOf(samples []float64) Spread {
 	if len(samples) == 0 {
 		return Spread{}
@@ -27,7 +25,7 @@ func SpreadOf(samples []float64) Spread {
 	}
 }
 
-// quantile interpolates between the two samples next to it.
+// quantile interpolates between the two nearest samples.
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	below := math.Floor(at)

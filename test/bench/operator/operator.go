@@ -1,5 +1,5 @@
 // Package operator generates operators for measurements: bundles with the sizes of real ones, whose
-// releases differ like releases of real ones. Equal settings give equal bytes.
+// releases differ like real releases. Equal settings give equal bytes.
 //
 // The sizes were counted over 1008 releases of 193 operators. The mean is 13 objects and 59 KB.
 // Definitions of custom resources are nearly all of the bytes, and every third object is unchanged
@@ -21,13 +21,13 @@ const (
 	MeanObjects = 13
 	MeanBytes   = 59_000
 
-	// definitionShare is the number of objects for each definition.
+	// definitionShare is the number of objects per definition.
 	definitionShare = 7
-	// unchangedShare is the number of objects for each one that does not contain its version.
+	// unchangedShare is the number of objects per object that does not contain the version.
 	unchangedShare = 3
 )
 
-// Operator is an operator that has any number of releases.
+// Operator is a generated operator with any number of releases.
 type Operator struct {
 	// Name of the extension.
 	Name string
@@ -70,7 +70,7 @@ func (o Operator) Revision(number int) (*olmv1alpha1.ClusterExtensionRevision, e
 	return revision, nil
 }
 
-// Manifests are the objects of a release.
+// Manifests returns the objects of a release.
 func (o Operator) Manifests(number int) []map[string]any {
 	definitions := max(1, o.Objects/definitionShare)
 	var objects []object
@@ -105,7 +105,7 @@ func (o Operator) namespaced(name string, number int) object {
 	return metadata
 }
 
-// other is an object of one of the kinds that operators come with.
+// other returns an object of a kind that operators usually have.
 func (o Operator) other(i, number int) object {
 	name := fmt.Sprintf("%s-controller-%d", o.Name, i)
 	switch i % 8 {
@@ -156,8 +156,8 @@ func (o Operator) deployment(name string, number int) object {
 			"template": object{"metadata": object{"labels": labels}, "spec": object{"serviceAccountName": name, "containers": []any{container}}}}}
 }
 
-// definition is a CustomResourceDefinition of about so many bytes. Each release
-// adds a field and says something else about another.
+// definition returns a CustomResourceDefinition of about this size in bytes. Each release adds a
+// field and changes the description of another one.
 func (o Operator) definition(i, number, size int) object {
 	kind := fmt.Sprintf("Thing%d", i)
 	plural, group := strings.ToLower(kind)+"s", o.Name+".example.com"
@@ -187,7 +187,7 @@ func (o Operator) definition(i, number, size int) object {
 	return defined
 }
 
-// sentence is one of many, which compresses about as well as what people write.
+// sentence returns a sentence that compresses about as well as human text.
 func sentence(n, number int) string {
 	words := strings.Fields("reconcile the referenced resource when its template selector changes before every replica of this controller has finished rolling out unless maintenance is requested by an annotation")
 	var text strings.Builder
@@ -198,7 +198,7 @@ func sentence(n, number int) string {
 }
 
 func jsonBytes(value any) int {
-	// Maps of strings always have a JSON form.
+	// A map of strings can always be encoded as JSON.
 	text, _ := json.Marshal(value)
 	return len(text)
 }

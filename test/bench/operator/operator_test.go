@@ -7,12 +7,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// TestManifests: the generated input has the claimed numbers of objects, bytes and changes.
+// TestManifests: the generated objects have the stated numbers of objects, bytes and changes.
 func TestManifests(t *testing.T) {
 	cases := map[string]struct {
 		reason      string
 		operator    Operator
-		least, most int // objects that change
+		least, most int // changed objects
 	}{
 		"Mean":        {"one object in three does not change", Operator{Name: "mean", Objects: MeanObjects, Bytes: MeanBytes}, 7, 10},
 		"CertManager": {"every object says its version", Operator{Name: "certs", Objects: 46, Bytes: 400_000, AllChange: true}, 46, 46},

@@ -20,19 +20,18 @@ import (
 	"github.com/penstock-project/penstock/test/bench/operator"
 )
 
-// inProcess is the comparison alone: no request, nothing read from the store,
-// nothing encoded.
+// inProcess is the comparison alone: without a request, store or encoding.
 const inProcess = "in process"
 
-// pair is two releases of an operator that are compared.
+// pair is two releases of an operator to compare.
 type pair struct {
 	operator.Operator
-	// most is the processor time that the comparison may take, in ms; 0 is not judged.
+	// most limits the processor time of the comparison, in ms; 0 means no limit.
 	most float64
 }
 
-// compared are the pairs. Every object of them changes, as of operators that label
-// everything with their version.
+// compared returns the pairs. Every object in them changes, as for operators that label everything
+// with their version.
 func compared() []pair {
 	return []pair{
 		{operator.Operator{Name: "sized-46", Objects: 46, Bytes: 400_000, AllChange: true}, 0},
@@ -68,8 +67,8 @@ func (b *bench) diffs() {
 	}
 }
 
-// processorTime returns what a call takes in the mean of some, in ms, with its garbage
-// collection. Unlike the time it takes, it does not grow while others use the machine.
+// processorTime returns the mean processor time of several calls, in ms, with their garbage
+// collection. Other load on the machine does not affect it.
 func processorTime(t testing.TB, do func(context.Context) (int64, error), times int) float64 {
 	t.Helper()
 	runtime.GC()
@@ -83,7 +82,7 @@ func processorTime(t testing.TB, do func(context.Context) (int64, error), times 
 	return (ownCPU(t) - before).Seconds() * 1000 / float64(times)
 }
 
-// BenchmarkComparison is the comparison alone, to work on it: a case is an operator.
+// BenchmarkComparison runs the comparison alone. Each case is an operator.
 func BenchmarkComparison(b *testing.B) {
 	for _, o := range compared() {
 		b.Run(diffTitle(o), func(b *testing.B) {
@@ -109,7 +108,7 @@ func ownCPU(t testing.TB) time.Duration {
 	return used
 }
 
-// diffTitle says of which releases a diff is.
+// diffTitle names the releases of a diff.
 func diffTitle(o pair) string {
 	return fmt.Sprintf("%d objects, 2 x %.1f MB", o.Objects, measure.MB(o.Bytes))
 }
@@ -137,7 +136,7 @@ func allowed() authorizer.UnconditionalAuthorizer {
 	return authorizerfactory.NewAlwaysAllowAuthorizer()
 }
 
-// inMemory has the manifests of revisions, by name.
+// inMemory holds the manifests of revisions, by name.
 type inMemory map[string][]manifest.Object
 
 func (m inMemory) add(t testing.TB, o operator.Operator, number int) *olm.ClusterExtensionRevision {

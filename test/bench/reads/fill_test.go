@@ -16,15 +16,14 @@ import (
 
 const (
 	revisions = "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions"
-	// historyChain is the extension that has historyLength revisions.
+	// historyChain is an extension with historyLength revisions.
 	historyChain  = "veteran"
 	historyLength = 100
-	// writers is the number of requests that write at the same time.
+	// writers is the number of parallel write requests.
 	writers = 16
 )
 
-// chains are the extensions of a bench, and how many revisions each has. Together
-// they are as many as the settings say.
+// chains returns the number of revisions of each extension. The total is that of the settings.
 func (b *bench) chains() map[string]int {
 	chains := map[string]int{historyChain: historyLength}
 	for left, n := b.settings.revisions-historyLength, 0; left > 0; n++ {
@@ -34,15 +33,14 @@ func (b *bench) chains() map[string]int {
 	return chains
 }
 
-// named is the bench's operator under a name.
+// named returns the bench's operator with a name.
 func (b *bench) named(name string) operator.Operator {
 	o := b.operator
 	o.Name = name
 	return o
 }
 
-// fill creates the revisions and returns when the controllers have looked at all
-// of them.
+// fill creates the revisions and waits until the controllers have observed all of them.
 func (b *bench) fill() {
 	b.t.Helper()
 	b.say("creating %d revisions of %d objects", b.settings.revisions, b.operator.Objects)
@@ -55,7 +53,7 @@ func (b *bench) fill() {
 	b.settle()
 }
 
-// each calls a function for every revision, those of a chain in their order.
+// each calls a function for every revision, in order within a chain.
 func (b *bench) each(do func(ctx context.Context, o operator.Operator, number int) error) {
 	b.t.Helper()
 	group, ctx := errgroup.WithContext(b.t.Context())
@@ -87,7 +85,7 @@ func (b *bench) create(ctx context.Context, o operator.Operator, number int) err
 	return b.direct.post(ctx, revisions, body)
 }
 
-// post creates an object. A server that has too much to do is asked again.
+// post creates an object. It retries while the server is overloaded.
 func (c *client) post(ctx context.Context, path string, body []byte) error {
 	for {
 		response, err := c.do(ctx, http.MethodPost, path, asJSON, body)
@@ -105,20 +103,20 @@ func (c *client) post(ctx context.Context, path string, body []byte) error {
 	}
 }
 
-// busy tells whether a server asks to be asked again.
+// busy reports whether a server requests a retry.
 func busy(err error) bool {
 	var status *statusError
 	return errors.As(err, &status) && status.code == http.StatusTooManyRequests
 }
 
-// settle returns when every revision has the status of its generation.
+// settle waits until every revision has the status of its generation.
 func (b *bench) settle() {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
 	for {
 		count, behind, err := b.behind(ctx)
-		// After a restart the cache of the server is not filled at once.
+		// After a restart the server's cache is not filled at once.
 		if err != nil && !busy(err) {
 			b.t.Fatal(err)
 		}
@@ -130,9 +128,8 @@ func (b *bench) settle() {
 	}
 }
 
-// behind counts revisions, and those whose status is not of their generation. It
-// asks page by page: a list of everything would be garbage of its size in the
-// memory that is measured next.
+// behind counts revisions, and revisions whose status is not of their generation. It reads pages:
+// the garbage of a full list would distort the memory that is measured next.
 func (b *bench) behind(ctx context.Context) (count, behind int, err error) {
 	for next := ""; ; {
 		var list olmv1alpha1.ClusterExtensionRevisionList

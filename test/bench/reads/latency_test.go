@@ -9,11 +9,11 @@ import (
 	"github.com/penstock-project/penstock/test/bench/measure"
 )
 
-// asked is the number of repetitions of a read: with fewer there is no 99th percentile.
+// asked is the number of repetitions of a read, as needed for a 99th percentile.
 const asked = 100
 
-// latencies measures single requests, one at a time: how long people wait, and how much
-// of that is the way through kube-apiserver.
+// latencies measures single requests, one at a time: the time that users wait, and the share of
+// kube-apiserver.
 func (b *bench) latencies() {
 	b.t.Helper()
 	table := b.report.Table(fmt.Sprintf("How long a request takes, %d of each, %d revisions of %d objects", asked, b.settings.revisions, b.operator.Objects),
@@ -37,8 +37,9 @@ func (b *bench) latencies() {
 	}
 }
 
-// processors measures the processor time of one LIST, in kube-apiserver and in Penstock. A custom
-// resource needs no aggregator. For our type, kube-apiserver's time is the cost of the aggregator.
+// processors measures the processor time of one LIST in kube-apiserver and in Penstock. A custom
+// resource needs no aggregator. For Penstock's type, kube-apiserver's time is the cost of the
+// aggregator.
 func (b *bench) processors() {
 	b.t.Helper()
 	const times = 20

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-project/penstock/test/bench/measure"
 )
 
-// The subjects, by the names they have in the tables.
+// Names of the subjects in the tables.
 const (
 	aggregated = "penstock"
 	direct     = "penstock, direct"
@@ -17,15 +17,15 @@ const (
 	pageSize = 500
 )
 
-// target is someone who is asked for a resource.
+// target is a server and a resource to read.
 type target struct {
 	name   string
 	client *client
 	path   string
 }
 
-// targets are those that are compared; the last one only when it was made and is
-// asked for.
+// targets returns the compared targets. It includes the custom resources with inline manifests only
+// if they exist and withInline is true.
 func (b *bench) targets(withInline bool) []target {
 	all := []target{
 		{aggregated, b.host, revisions},
@@ -38,7 +38,7 @@ func (b *bench) targets(withInline bool) []target {
 	return all
 }
 
-// subjects do the same to all targets.
+// subjects runs the same read on all targets.
 func subjects(targets []target, do func(ctx context.Context, t target) (int64, error)) []measure.Subject {
 	var all []measure.Subject
 	for _, t := range targets {
@@ -53,8 +53,8 @@ func (b *bench) lists() {
 	title := b.title("LIST")
 	for _, c := range []struct {
 		name string
-		// always has the custom resources with manifests inline, which take long
-		// to list in full, in the default run too.
+		// always includes the custom resources with inline manifests in the default run, too;
+		// listing them in full is slow.
 		always bool
 		do     func(ctx context.Context, t target) (int64, error)
 	}{
@@ -81,7 +81,7 @@ func (b *bench) lists() {
 	}
 }
 
-// what is a read and of which revisions, for a verdict.
+// what describes a read and its revisions, for a verdict.
 func (b *bench) what(read string) string {
 	return fmt.Sprintf("%s (%d objects)", read, b.operator.Objects)
 }
@@ -119,8 +119,8 @@ func (b *bench) singles() {
 	b.report.AtLeast("…/manifests: against GET of CRs with the manifests inline", 1, result, aggregated, inline+", GET")
 }
 
-// history measures the history of an extension with many revisions. Custom
-// resources have none; what comes nearest is the table of those with its label.
+// history measures the history of an extension with many revisions. Custom resources have no
+// history; the nearest equivalent is a table selected by label.
 func (b *bench) history() {
 	b.t.Helper()
 	path := fmt.Sprintf("%s/%s-%d/history", revisions, historyChain, historyLength)

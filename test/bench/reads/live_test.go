@@ -12,12 +12,12 @@ import (
 	"github.com/penstock-project/penstock/test/bench/operator"
 )
 
-// liveReaders is a group whose members may do everything. Each asks once: an
-// answer is kept for a moment for who got it.
+// liveReaders is a group whose members may do everything. Each member sends one request, because
+// Penstock caches an answer briefly per user.
 const liveReaders = "bench-live-readers"
 
-// live measures what it costs to compare a revision with the cluster: its time,
-// and what kube-apiserver is asked.
+// live measures the cost of comparing a revision with the cluster: the time, and the requests to
+// kube-apiserver.
 func (b *bench) live() {
 	b.t.Helper()
 	o := operator.Operator{Name: "live", Objects: operator.MeanObjects, Bytes: operator.MeanBytes}
@@ -45,15 +45,14 @@ func (b *bench) live() {
 	}
 }
 
-// requestKind is a kind of request that a live diff may need, by the labels that
-// kube-apiserver's metrics give it.
+// requestKind is a kind of request for a live diff, by the labels of kube-apiserver's metrics.
 type requestKind struct {
 	what   string
 	labels []string
 }
 
-// requestKinds are disjoint. Nobody else makes any of them meanwhile: no revision
-// is rolled out.
+// requestKinds returns disjoint kinds. No other client sends them meanwhile, because no revision is
+// rolled out.
 func requestKinds() []requestKind {
 	return []requestKind{
 		{"dry-run, server-side apply", []string{`dry_run="All"`, `verb="APPLY"`}},

@@ -13,21 +13,20 @@ import (
 	"github.com/penstock-project/penstock/test/bench/measure"
 )
 
-// restPart bounds the processor time of a process at rest: one part in restPart of a processor.
+// restPart limits the processor time of a process at rest to 1/restPart of a processor.
 const restPart = 20
 
-// memoryTargets bound the memory of Penstock above that of an empty one, in MB.
+// memoryTargets limit the memory of Penstock above that of an empty one, in MB.
 type memoryTargets struct{ filled, restarted float64 }
 
-// emptyMemory bounds the heap and stacks of an empty Penstock, in MB.
+// emptyMemory limits the heap and stacks of an empty Penstock, in MB.
 const emptyMemory = 40
 
 func meanMemory() memoryTargets  { return memoryTargets{filled: 85, restarted: 50} }
 func sixtyMemory() memoryTargets { return memoryTargets{filled: 140, restarted: 80} }
 
-// memory fills the store and compares what Penstock has resident, empty and
-// full, each time at rest; a second time after a restart, because what was
-// written is not in memory then in any other way than what was read.
+// memory fills the store and compares the resident memory of Penstock, empty and full, each time at
+// rest. It measures again after a restart, when memory only has data that was read.
 func (b *bench) memory(targets memoryTargets) {
 	b.t.Helper()
 	empty := b.resident("empty", measure.Memory{})
@@ -47,7 +46,7 @@ func (b *bench) memory(targets memoryTargets) {
 	}
 }
 
-// resident waits for rest and adds a row.
+// resident waits for rest and adds a row to the table.
 func (b *bench) resident(state string, empty measure.Memory) measure.Memory {
 	b.t.Helper()
 	b.rest(state)
@@ -66,8 +65,8 @@ func (b *bench) resident(state string, empty measure.Memory) measure.Memory {
 	return m
 }
 
-// rest waits until Penstock has done nothing much for a while: what it starts with,
-// and what comes of a change, takes longer where others are busy, too.
+// rest waits until Penstock is nearly idle. Work after a start or a change takes longer on a loaded
+// machine.
 func (b *bench) rest(state string) {
 	b.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -91,7 +90,7 @@ func (b *bench) rest(state string) {
 	}
 }
 
-// database returns the size of the file of the store, in bytes. The file is mapped: its parts that
+// database returns the size of the store's file, in bytes. The file is mapped, so its pages that
 // were read since the start count as resident.
 func (b *bench) database() uint64 {
 	b.t.Helper()
@@ -102,8 +101,8 @@ func (b *bench) database() uint64 {
 	return uint64(info.Size())
 }
 
-// peerMemory notes what kube-apiserver has resident, in its own words: what
-// records cost that it keeps.
+// peerMemory adds the resident memory that kube-apiserver reports, as the cost of the custom
+// resources.
 func (b *bench) peerMemory(state string) {
 	b.t.Helper()
 	response, err := b.host.do(b.t.Context(), http.MethodGet, "/metrics", "text/plain", nil)

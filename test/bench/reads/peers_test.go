@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/test/bench/operator"
 )
 
-// The same records as custom resources, and with the manifests inline.
+// The same records as custom resources, without and with inline manifests.
 const (
 	smallGroup  = "small.bench.penstock.dev"
 	inlineGroup = "inline.bench.penstock.dev"
@@ -22,13 +22,13 @@ const (
 	inlinePeers = "/apis/" + inlineGroup + "/v1/revisions"
 )
 
-// definition defines both kinds; GROUP and MANIFEST stand for what differs.
+// definition defines both kinds, with GROUP and MANIFEST as placeholders.
 //
 //go:embed testdata/crd.yaml
 var definition string
 
-// peers makes a custom resource of every revision, and with inline another one
-// that has the manifests inline.
+// peers creates a custom resource for every revision, and with inline another one with inline
+// manifests.
 func (b *bench) peers(inline bool) {
 	b.t.Helper()
 	b.say("creating %d custom resources of the same records", b.settings.revisions)
@@ -60,7 +60,7 @@ func (b *bench) peers(inline bool) {
 	b.peerMemory(fmt.Sprintf("%d with the manifests inline besides, just created", b.settings.revisions))
 }
 
-// stored are the revisions as they are read, by name.
+// stored returns the revisions by name.
 func (b *bench) stored() map[string]*unstructured.Unstructured {
 	b.t.Helper()
 	var list struct{ Items []map[string]any }
@@ -75,7 +75,7 @@ func (b *bench) stored() map[string]*unstructured.Unstructured {
 	return found
 }
 
-// define creates a definition and returns when its resources are served.
+// define creates a definition and waits until its resources are served.
 func (b *bench) define(group, path string) {
 	b.t.Helper()
 	manifest := ""
@@ -99,8 +99,8 @@ func (b *bench) define(group, path string) {
 	}
 }
 
-// createPeer creates a custom resource like a revision that was read, without
-// what a server fills in.
+// createPeer creates a custom resource with the content of a revision, without the fields that a
+// server sets.
 func (b *bench) createPeer(ctx context.Context, group, path string, record *unstructured.Unstructured) error {
 	peer := &unstructured.Unstructured{Object: map[string]any{"spec": record.Object["spec"], "status": record.Object["status"]}}
 	peer.SetAPIVersion(group + "/v1")
@@ -116,7 +116,7 @@ func (b *bench) createPeer(ctx context.Context, group, path string, record *unst
 	return b.host.post(ctx, path, body)
 }
 
-// asAny is a value as it is in JSON.
+// asAny converts a value to decoded JSON.
 func asAny(value any) (any, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -126,7 +126,7 @@ func asAny(value any) (any, error) {
 	return out, json.Unmarshal(text, &out)
 }
 
-// version is the resourceVersion of a list now.
+// version returns the current resourceVersion of a list.
 func (b *bench) version(c *client, path string) string {
 	b.t.Helper()
 	response, err := c.do(b.t.Context(), http.MethodGet, path+"?limit=1", asMetadata, nil)

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// patience bounds what has to happen before anything is measured.
+	// patience limits the preparation of a measurement.
 	patience = 10 * time.Minute
 
 	asTable    = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -37,8 +37,8 @@ type readsPlane struct {
 	program *penstock.Program
 	dataDir string
 	server  *penstock.Server
-	// host is kube-apiserver: its own resources, and ours through the
-	// aggregator. direct is Penstock's own port.
+	// host is kube-apiserver, with its own resources and Penstock's through the aggregator. direct
+	// is Penstock's own port.
 	host, direct *client
 }
 
@@ -47,7 +47,7 @@ func newReadsPlane(t *testing.T, program *penstock.Program) *readsPlane {
 	if err := measure.WithoutHugePages(); err != nil {
 		t.Fatal(err)
 	}
-	// Auditing would cost kube-apiserver what it does not cost Penstock.
+	// Auditing would cost time in kube-apiserver but not in Penstock.
 	c := cluster.Start(t, cluster.AllProcessors(), cluster.APIServerArgs("--audit-policy-file=", "--audit-log-path="))
 	host, err := newClient(c.Config())
 	if err != nil {
@@ -75,12 +75,12 @@ func (w *readsPlane) restart() {
 	w.serve()
 }
 
-// say tells the user who waits what happens.
+// say prints the progress.
 func (w *readsPlane) say(format string, args ...any) {
 	fmt.Printf("%5.0f s  %s\n", time.Since(w.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// pause waits while nothing happens.
+// pause waits.
 func (w *readsPlane) pause(d time.Duration) {
 	w.t.Helper()
 	timer := time.NewTimer(d)
@@ -116,15 +116,15 @@ func (w *readsPlane) connect() (*client, error) {
 	return newClient(config)
 }
 
-// client sends plain requests and does not look at the answers: what a client
-// makes of them is not measured.
+// client sends plain requests and does not decode the answers, because a client's decoding is not
+// measured.
 type client struct {
 	base string
 	http *http.Client
 }
 
 func newClient(config *rest.Config) (*client, error) {
-	// Compression is good for slow networks. Here it would be all one measures.
+	// Compression would dominate the measurement here. It is meant for slow networks.
 	config.DisableCompression = true
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -133,7 +133,7 @@ func newClient(config *rest.Config) (*client, error) {
 	return &client{base: config.Host, http: httpClient}, nil
 }
 
-// do sends a request. An answer that is no success is an error.
+// do sends a request. An unsuccessful answer is an error.
 func (c *client) do(ctx context.Context, method, path, accept string, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -159,7 +159,7 @@ func (c *client) send(request *http.Request) (*http.Response, error) {
 	return nil, &statusError{code: response.StatusCode, text: fmt.Sprintf("%s %s: %s: %s", request.Method, request.URL.Path, response.Status, text)}
 }
 
-// statusError is an answer that is no success.
+// statusError is an unsuccessful answer.
 type statusError struct {
 	code int
 	text string
@@ -177,8 +177,8 @@ func (c *client) read(ctx context.Context, path, accept string) (int64, error) {
 	return io.Copy(io.Discard, response.Body)
 }
 
-// readCompressed is read of an answer that may be compressed, as kubectl asks for it. It
-// returns the bytes that came.
+// readCompressed reads an answer that may be compressed, as kubectl requests it. It returns the
+// received bytes.
 func (c *client) readCompressed(ctx context.Context, path, accept string) (int64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
 	if err != nil {
@@ -194,7 +194,7 @@ func (c *client) readCompressed(ctx context.Context, path, accept string) (int64
 	return io.Copy(io.Discard, response.Body)
 }
 
-// readAs is read, as JSON, of somebody else.
+// readAs reads JSON as another user.
 func (c *client) readAs(ctx context.Context, path, user, group string) (int64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
 	if err != nil {
@@ -211,7 +211,7 @@ func (c *client) readAs(ctx context.Context, path, user, group string) (int64, e
 	return io.Copy(io.Discard, response.Body)
 }
 
-// decode reads an answer into a value.
+// decode decodes an answer.
 func (c *client) decode(ctx context.Context, path string, into any) error {
 	response, err := c.do(ctx, http.MethodGet, path, asJSON, nil)
 	if err != nil {
@@ -244,8 +244,8 @@ func (c *client) pages(ctx context.Context, path, accept string, limit int) (int
 	}
 }
 
-// continueOf finds the token of the next page. A list begins with its metadata, so
-// that the items, which are most of it, need not be decoded.
+// continueOf returns the token of the next page. A list begins with its metadata, so the items,
+// which are most of it, need not be decoded.
 func continueOf(page []byte) string {
 	const key = `"continue":"`
 	head := page[:min(len(page), 4096)]
@@ -257,7 +257,7 @@ func continueOf(page []byte) string {
 	return string(token)
 }
 
-// beginWatch begins a watch and leaves it when the server has agreed to it.
+// beginWatch starts a watch and closes it when the server has accepted it.
 func (c *client) beginWatch(ctx context.Context, path, version string) (int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -268,8 +268,8 @@ func (c *client) beginWatch(ctx context.Context, path, version string) (int64, e
 	return 0, response.Body.Close()
 }
 
-// watchList begins a watch as informers do, with everything that there is first,
-// and leaves it when the server says that this was all.
+// watchList starts a watch with the initial state, as informers do, and closes it at the bookmark
+// that ends the initial state.
 func (c *client) watchList(ctx context.Context, path string) (int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -16,9 +16,8 @@ import (
 // profileTime is the duration of the profiled work.
 const profileTime = 5 * time.Second
 
-// profileHeap writes what Penstock has on its heap into the directory that
-// PROFILE names, for `go tool pprof`. Without PROFILE it does nothing: a profile
-// costs a garbage collection that nothing else here would have.
+// profileHeap writes Penstock's heap profile into the directory in PROFILE, for `go tool pprof`.
+// Without PROFILE it does nothing, because a profile forces a garbage collection.
 func (b *bench) profileHeap(state string) {
 	b.t.Helper()
 	if dir := os.Getenv("PROFILE"); dir != "" {
@@ -26,8 +25,7 @@ func (b *bench) profileHeap(state string) {
 	}
 }
 
-// profileCase writes what Penstock does while the subjects that are Penstock do
-// what they do, one after the other.
+// profileCase profiles Penstock while each of Penstock's subjects runs.
 func (b *bench) profileCase(title string, c measure.Case) {
 	b.t.Helper()
 	dir := os.Getenv("PROFILE")
@@ -41,7 +39,7 @@ func (b *bench) profileCase(title string, c measure.Case) {
 		ctx, cancel := context.WithTimeout(b.t.Context(), profileTime)
 		go func() {
 			for ctx.Err() == nil {
-				// A failure here was one when it was measured.
+				// The measurement has reported failures already.
 				_, _ = subject.Do(ctx)
 			}
 		}()

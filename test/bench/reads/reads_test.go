@@ -14,20 +14,19 @@ import (
 
 // settings bound the measurement.
 type settings struct {
-	// revisions is the number of all revisions, and chainLength that of one extension.
+	// revisions is the number of all revisions, chainLength that of one extension.
 	revisions, chainLength int
-	// rounds is the number of times that each LIST is read. burst is the number of reads in a
-	// round, for reads that take about a millisecond.
+	// rounds is the number of times that each LIST is read. burst is the number of reads per round,
+	// for reads of about a millisecond.
 	rounds, burst int
-	// full adds the reads that no target is about.
+	// full adds the reads without a target.
 	full bool
-	// rest is the time without requests before memory is read.
+	// rest is the idle time before memory is read.
 	rest time.Duration
 }
 
-// readSettings are the default ones, more with FULL=1, and next to nothing with
-// FULL=0, which is for working on the benchmark itself. REVISIONS=<n> is another number
-// of revisions.
+// readSettings returns the default settings, larger ones with FULL=1, and minimal ones with FULL=0,
+// for work on the benchmark itself. REVISIONS=<n> sets the number of revisions.
 func readSettings(t *testing.T) settings {
 	t.Helper()
 	s := settings{revisions: 5000, chainLength: 5, rounds: 5, burst: 25, rest: 20 * time.Second}
@@ -47,7 +46,7 @@ func readSettings(t *testing.T) settings {
 	return s
 }
 
-// TestReads is the whole benchmark.
+// TestReads runs the whole benchmark.
 func TestReads(t *testing.T) {
 	if os.Getenv("BENCH") != "reads" {
 		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench SUITE=reads`")
@@ -98,7 +97,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// mean is the operator of the average real release, and sixty a large one.
+// mean is an operator of average size, and sixty a large one.
 func mean() operator.Operator {
 	return operator.Operator{Objects: operator.MeanObjects, Bytes: operator.MeanBytes}
 }
@@ -108,13 +107,13 @@ func sixty() operator.Operator {
 	return operator.Operator{Objects: objects, Bytes: objects * bytesEach}
 }
 
-// bench is one store of revisions and what they are measured against.
+// bench is one store of revisions, with the peers that it is compared with.
 type bench struct {
 	*readsPlane
 	settings settings
 	report   *measure.Report
 	operator operator.Operator
-	// inline tells whether there are custom resources with the manifests inline.
+	// inline is true if custom resources with inline manifests exist.
 	inline bool
 }
 
@@ -122,12 +121,12 @@ func newBench(t *testing.T, s settings, report *measure.Report, program *penstoc
 	return &bench{readsPlane: newReadsPlane(t, program), settings: s, report: report, operator: o}
 }
 
-// title of a table about these revisions.
+// title returns the title of a table about these revisions.
 func (b *bench) title(what string) string {
 	return fmt.Sprintf("%s, %d revisions of %d objects", what, b.settings.revisions, b.operator.Objects)
 }
 
-// run measures a case, adds it to a table and returns it.
+// run measures a case, adds it to a table, and returns the result.
 func (b *bench) run(title, reference string, c measure.Case) *measure.Result {
 	b.t.Helper()
 	b.say("measuring %s", c.Name)

@@ -21,8 +21,7 @@ import (
 type release struct {
 	name, namespace string
 	phases          []phase
-	// bundle and chart are references of images with the objects. They are empty when the objects
-	// are in no image.
+	// bundle and chart are references of images with the objects; empty if there is no image.
 	bundle, chart string
 }
 
@@ -31,7 +30,7 @@ type phase struct {
 	objects []map[string]any
 }
 
-// objects of all phases.
+// objects returns the objects of all phases.
 func (r release) objects() []map[string]any {
 	var all []map[string]any
 	for _, p := range r.phases {
@@ -40,21 +39,21 @@ func (r release) objects() []map[string]any {
 	return all
 }
 
-// flat has all objects in one phase.
+// flat returns the release with all objects in one phase.
 func (r release) flat() release {
 	r.phases = []phase{{name: "all", objects: r.objects()}}
 	return r
 }
 
-// bundle is an extension and the releases that a case goes through.
+// bundle is a set of extensions with the releases of a case.
 type bundle struct {
 	title string
-	// first is installed, touched differs from it in one field, next in as much
-	// as a new version does.
+	// first is installed. touched differs from it in one field. next differs as much as a new
+	// version.
 	first, touched, next []release
 }
 
-// size says how much is installed.
+// size describes the number and size of the objects.
 func (b bundle) size() string {
 	count, bytes := 0, 0
 	for _, r := range b.first {
@@ -66,8 +65,7 @@ func (b bundle) size() string {
 	return fmt.Sprintf("%d objects, %.2f MB", count, float64(bytes)/1e6)
 }
 
-// marker is the object that a bundle's touched release changes, and that drifts:
-// a Deployment.
+// marker returns the Deployment that touched changes, and that drifts.
 func marker(r release) map[string]any {
 	for _, o := range r.objects() {
 		if o["kind"] == "Deployment" {
@@ -77,13 +75,13 @@ func marker(r release) map[string]any {
 	return nil
 }
 
-// container is the first one of a Deployment.
+// container returns the first container of a Deployment.
 func container(deployment map[string]any) map[string]any {
 	spec := deployment["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
 	return spec["containers"].([]any)[0].(map[string]any)
 }
 
-// realBundle is cert-manager, when its manifests are beside the checkout, or an
+// realBundle returns cert-manager if its manifests exist outside of the checkout, or a generated
 // operator of its size.
 func realBundle(t *testing.T) bundle {
 	t.Helper()
@@ -107,7 +105,7 @@ func realBundle(t *testing.T) bundle {
 
 func touch(r release) { container(marker(r))["image"] = "registry.example.com/patched:1" }
 
-// readRelease reads manifests as `penstock render` does, but for Namespaces.
+// readRelease reads manifests as `penstock render` does, without Namespaces.
 func readRelease(t *testing.T, name, dir string) release {
 	t.Helper()
 	sorted, err := directory.Render(context.Background(), os.DirFS(dir), directory.Options{})
@@ -128,7 +126,7 @@ func readRelease(t *testing.T, name, dir string) release {
 			if err := json.Unmarshal(o.JSON, &decoded); err != nil {
 				t.Fatal(err)
 			}
-			// Helm would keep it.
+			// With this annotation, Helm would keep the object.
 			unstructured.RemoveNestedField(decoded, "metadata", "annotations", "helm.sh/resource-policy")
 			read.objects = append(read.objects, decoded)
 		}
@@ -139,13 +137,13 @@ func readRelease(t *testing.T, name, dir string) release {
 	return r
 }
 
-// madeUp is a release of a made-up operator of which every object changes.
+// madeUp returns a release of a generated operator whose objects all change.
 func madeUp(name string, objects, bytes, number int) release {
 	o := operator.Operator{Name: name, Objects: objects, Bytes: bytes, AllChange: true}
 	definitions, rest := phase{name: "crds"}, phase{name: "deploy"}
 	for _, manifest := range o.Manifests(number) {
 		decoded := map[string]any{}
-		// A bundle encoded just now can be decoded.
+		// The bundle was just encoded, so decoding cannot fail.
 		_ = json.Unmarshal(encoded(manifest), &decoded)
 		if decoded["kind"] == "CustomResourceDefinition" {
 			definitions.objects = append(definitions.objects, decoded)
@@ -156,7 +154,7 @@ func madeUp(name string, objects, bytes, number int) release {
 	return release{name: name, namespace: name + "-system", phases: []phase{definitions, rest}}
 }
 
-// smallBundle is many extensions of a few small objects each.
+// smallBundle returns many extensions of a few small objects each.
 func smallBundle(extensions, objects int) bundle {
 	b := bundle{title: fmt.Sprintf("%d extensions of %d small objects", extensions, objects)}
 	for i := range extensions {
@@ -168,7 +166,7 @@ func smallBundle(extensions, objects int) bundle {
 	return b
 }
 
-// smallRelease has a Deployment of an image, and other objects with a value.
+// smallRelease returns a Deployment with an image, and other objects with a value.
 func smallRelease(name string, objects int, image, value string) release {
 	const namespace = "small"
 	all := []map[string]any{{
@@ -194,11 +192,11 @@ func smallRelease(name string, objects int, image, value string) release {
 	return release{name: name, namespace: namespace, phases: []phase{{name: "all", objects: all}}}
 }
 
-// encoded is the JSON of a manifest.
+// encoded returns the JSON of a manifest.
 func encoded(o map[string]any) []byte {
 	raw, err := json.Marshal(o)
 	if err != nil {
-		panic(err) // manifests are decoded JSON
+		panic(err) // impossible for decoded JSON
 	}
 	return raw
 }

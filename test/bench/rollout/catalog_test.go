@@ -29,14 +29,15 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// packages are packages of one catalog, and the same objects as releases.
+// packages are packages of one catalog, with the same objects as releases.
 type packages struct {
-	// folders have the bundles, by the name of their package, which is that of the release.
+	// folders are the folders of the bundles, by the name of the package, which is also the name of
+	// the release.
 	folders  map[string]string
 	releases []release
 }
 
-// packagesOf makes so many packages of a Deployment, its roles and configuration.
+// packagesOf returns n packages of a Deployment, its roles and configuration.
 func packagesOf(t *testing.T, n int) packages {
 	t.Helper()
 	const namespace = "small"
@@ -59,7 +60,7 @@ func bundleFolder(t *testing.T, name, mode string) string {
 	return folder
 }
 
-// bundleRelease has the objects of a bundle.
+// bundleRelease returns the objects of a bundle.
 func bundleRelease(t *testing.T, name, folder string, options bundles.Options) release {
 	t.Helper()
 	rendered, err := bundles.Renderer{Options: options}.Render(t.Context(), os.DirFS(folder))
@@ -122,20 +123,21 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// extensions is Penstock, and a user who writes ClusterExtensions and waits until they are
+// extensions is Penstock with a user who creates ClusterExtensions and waits until they are
 // installed.
 type extensions struct {
 	w      *casePlane
 	called string
 	server *penstock.Server
 	client dynamic.Interface
-	// spec is that of the ClusterExtension of a release, without the namespace.
+	// spec returns the spec of a release's ClusterExtension, without the namespace.
 	spec func(release) map[string]any
 }
 
 var _ system = &extensions{}
 
-// startCatalog starts Penstock with a catalog of the packages, and returns when it is served.
+// startCatalog starts Penstock with a catalog of the packages, and waits until the catalog is
+// served.
 func startCatalog(w *casePlane, program *penstock.Program, content packages, called string, flags ...string) *extensions {
 	w.t.Helper()
 	images := registry.Serve(w.t)
@@ -177,13 +179,12 @@ func startExtensions(w *casePlane, program *penstock.Program, images *registry.R
 	return c
 }
 
-// Kubeconfig is the way into the cluster for Penstock.
+// Kubeconfig returns the kubeconfig for Penstock.
 func (c *extensions) Kubeconfig() string { return c.w.kubeconfig }
 
 func (c *extensions) name() string { return c.called }
 
-// create creates an object, trying for as long as the definition and the webhooks of its kind
-// are being set up.
+// create creates an object. It retries until the definition and the webhooks of its kind are ready.
 func (c *extensions) create(resource string, object map[string]any) {
 	c.w.t.Helper()
 	object["apiVersion"] = extension.Resource.GroupVersion().String()
@@ -196,7 +197,7 @@ func (c *extensions) create(resource string, object map[string]any) {
 	}
 }
 
-// apply writes an extension of each release.
+// apply creates an extension for each release.
 func (c *extensions) apply(ctx context.Context, releases []release) (time.Duration, error) {
 	wanted := map[string]bool{}
 	for _, r := range releases {
@@ -218,12 +219,12 @@ func (c *extensions) apply(ctx context.Context, releases []release) (time.Durati
 	if err := group.Wait(); err != nil {
 		return 0, fmt.Errorf("writing ClusterExtensions: %w", err)
 	}
-	// The engine's time ends when all objects are available; Helm does not check that.
+	// The engine's time ends when all objects are available, which Helm does not check.
 	err := c.until(ctx, extension.Resource.Resource, status.Installed, wanted)
 	return time.Since(began), err
 }
 
-// until returns when a condition of objects is True.
+// until waits until a condition of the objects is True.
 func (c *extensions) until(ctx context.Context, resource, kind string, wanted map[string]bool) error {
 	client := c.client.Resource(extension.Resource.GroupVersion().WithResource(resource))
 	list, err := client.List(ctx, metav1.ListOptions{})
@@ -282,7 +283,7 @@ func isTrue(object *unstructured.Unstructured, kind string) bool {
 	return meta.IsStatusConditionTrue(read.Status.Conditions, kind)
 }
 
-// rollback, repair and remove are measured of plain revisions.
+// rollback, repair and remove are measured only for plain revisions.
 func (c *extensions) rollback(context.Context, []release) (time.Duration, error) {
 	return 0, errors.ErrUnsupported
 }
@@ -298,7 +299,7 @@ func (c *extensions) remove(context.Context, []release) (time.Duration, error) {
 func (c *extensions) usage() (usage, error) { return usageOf(c.server.Pid()) }
 func (c *extensions) rest() error           { return forgetPeak(c.server.Pid()) }
 
-// sends passes the author's requests too.
+// sends matches the requests of Penstock and of the author.
 func (c *extensions) sends(r plane.Request) bool {
 	return r.UserAgent == author || strings.HasPrefix(r.UserAgent, "penstock/")
 }

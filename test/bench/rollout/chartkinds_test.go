@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// nameKinds is Penstock with a ChartKind, and nameOperator a loop as helm-operator is one.
+// nameKinds is Penstock with a ChartKind. nameOperator is a loop like helm-operator.
 const (
 	nameKinds    = "penstock, ChartKind"
 	nameOperator = "operator loop, Helm's SDK"
@@ -23,7 +23,7 @@ const (
 	// shareOfRequests and shareOfProcessor are Penstock's limits in percent of the operator loop's
 	// use: 20 times fewer requests, 10 times less processor time.
 	shareOfRequests, shareOfProcessor = 5, 10
-	// flapEvery is the shortest time between the changes of two workloads.
+	// flapEvery is the minimum time between two changes of workloads.
 	flapEvery = 250 * time.Millisecond
 )
 
@@ -49,8 +49,8 @@ func TestChartKinds(t *testing.T) {
 	}
 }
 
-// flapping installs so many Centrals with each system, and lets a workload of one after the other
-// become unavailable and available again, so many times.
+// flapping installs Centrals with each system, and makes workloads unavailable and available again,
+// one after the other.
 func (b *bench) flapping(t *testing.T, resources, flaps int) {
 	chart := steadyChart(t)
 	starters := map[string]func(*casePlane) *kinds{
@@ -86,7 +86,7 @@ func (b *bench) flapping(t *testing.T, resources, flaps int) {
 		})
 	}
 	if t.Failed() {
-		t.FailNow() // half of a comparison is none
+		t.FailNow() // a comparison needs both halves
 	}
 	transitions := float64(2 * flaps)
 	title := fmt.Sprintf("%d Centrals of %d objects, %d changes of whether a workload is available", resources, objectsOf(t, b.program, chart), 2*flaps)
@@ -107,9 +107,9 @@ func (b *bench) flapping(t *testing.T, resources, flaps int) {
 	b.say("%.1f times fewer requests, %.1f times less processor time", float64(theirs.requests())/float64(ours.requests()), theirs.clientCPU/ours.clientCPU)
 }
 
-// flap makes a Deployment unavailable and available again, so many times, each time of a Central at
-// random and the same for every system. The next change comes when the column tells of the one
-// before. It returns how long that took each time, in milliseconds.
+// flap makes the Deployment of a random Central unavailable and available again, flaps times. The
+// order is the same for every system. The next change comes when the column shows the previous one.
+// flap returns these delays, in milliseconds.
 func (k *kinds) flap(ctx context.Context, resources, flaps int) ([]float64, error) {
 	random := rand.New(rand.NewPCG(1, 1))
 	tick := time.NewTicker(flapEvery)

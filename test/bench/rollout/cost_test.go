@@ -17,13 +17,13 @@ import (
 
 const (
 	// costExtensions is the number of extensions that each step changes. costFirst is the number
-	// that the first step installs, which begins with an empty server.
+	// that the first step installs on an empty server.
 	costExtensions, costFirst = 200, 10
-	// costPatience bounds a step.
+	// costPatience limits a step.
 	costPatience = 2 * time.Minute
 	// costObjects is the number of objects of each extension.
 	costObjects = 4
-	// costTarget bounds the processor time of a revision, in ms, in both processes together.
+	// costTarget limits the processor time of a revision in both processes together, in ms.
 	costTarget = 15
 )
 
@@ -111,17 +111,18 @@ func (b *bench) costOf(w *casePlane, o *ours, name string, releases []release, d
 	b.say("%s: %s", name, took.Round(time.Millisecond))
 }
 
-// cost is the use of resources until now.
+// cost is the use of resources since the start.
 type cost struct {
 	// server, etcd and apiserver are processor time, in ms.
 	server, etcd, apiserver float64
-	// allocated is the number of bytes that the server's process has allocated.
+	// allocated is the number of bytes that the server's process has allocated. collections is the
+	// number of its garbage collections.
 	allocated, collections float64
-	// reads and writes are requests to etcd, revision is etcd's.
+	// reads and writes count requests to etcd. revision is etcd's revision.
 	reads, writes, revision float64
 }
 
-// spent reads it.
+// spent reads the cost so far.
 func (b *bench) spent(w *casePlane, o *ours) cost {
 	w.t.Helper()
 	c := cost{}

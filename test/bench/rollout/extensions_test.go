@@ -18,18 +18,18 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// nameExtensions is Penstock with ClusterExtensions from one catalog, and nameByHelm the same with
-// the feature gate off; nameOurs is Penstock with the same content as plain revisions.
+// nameExtensions is Penstock with ClusterExtensions from one catalog. nameByHelm is the same with
+// the feature gate off. nameOurs is Penstock with the same content as plain revisions.
 const (
 	nameExtensions = "penstock, ClusterExtensions"
 	nameByHelm     = "penstock, ClusterExtensions by Helm"
 )
 
-// mostRequests bounds the requests of ClusterExtensions to the host, in percent of those for plain
+// mostRequests limits the requests of ClusterExtensions to the host, in percent of those for plain
 // revisions.
 const mostRequests = 130
 
-// evenly is as many as the other has, in percent.
+// evenly is the limit for an equal number, in percent.
 const evenly = 100
 
 // TestExtensions measures ClusterExtensions from one catalog beside plain revisions and Helm.
@@ -55,8 +55,8 @@ func TestExtensions(t *testing.T) {
 	}
 }
 
-// fromCatalog installs so many extensions with each system, and looks at what they cost when
-// nothing happens.
+// fromCatalog installs n extensions with each system, and measures their cost during the
+// installation and at rest.
 func (b *bench) fromCatalog(t *testing.T, n int) {
 	content := packagesOf(t, n)
 	starters := map[string]func(*casePlane) system{
@@ -69,7 +69,7 @@ func (b *bench) fromCatalog(t *testing.T, n int) {
 	names := []string{nameExtensions, nameByHelm, nameOurs}
 	const tooMany = 1000
 	if n < tooMany {
-		// It takes them one after the other.
+		// Helm installs them one after the other, which takes too long for more.
 		starters[nameHelm] = b.starters()[nameHelm]
 		names = append(names, nameHelm)
 	}
@@ -117,14 +117,14 @@ func (b *bench) fromCatalog(t *testing.T, n int) {
 }
 
 const (
-	// afterwards is the time in which other writes follow the last ones: the mark of the store
-	// after 2 s, and those of the collector, which begins 10 s after a leader.
+	// afterwards is the time in which delayed writes follow: the mark of the store after 2 s, and
+	// those of the collector, which starts 10 s after the leader.
 	afterwards = 15 * time.Second
-	// atRest is the time after that, in which nothing happens.
+	// atRest is the time of the measurement at rest.
 	atRest = 10 * time.Second
 )
 
-// sayRequests tells which requests there were, and how many of each.
+// sayRequests prints the number of requests of each kind.
 func (b *bench) sayRequests(title string, requests plane.Requests) {
 	count := map[string]int{}
 	for _, r := range requests {
@@ -145,9 +145,9 @@ func (b *bench) sayRequests(title string, requests plane.Requests) {
 	}
 }
 
-// profileCPU writes what the server does from now on into a file of the folder that PROFILE
-// names, for about as long as so many extensions take. The returned function waits for that. Without PROFILE
-// it does nothing.
+// profileCPU profiles the server from now on, for about the time that n extensions take, into a
+// file in the folder PROFILE. The returned function waits for the end. Without PROFILE it does
+// nothing.
 func (b *bench) profileCPU(w *casePlane, s system, title string, n int) (written func()) {
 	w.t.Helper()
 	dir := os.Getenv("PROFILE")
@@ -161,7 +161,7 @@ func (b *bench) profileCPU(w *casePlane, s system, title string, n int) (written
 	if dir == "" || server == nil {
 		return func() {}
 	}
-	const perSecond = 10 // extensions, on two processors
+	const perSecond = 10 // extensions, with two processors
 	var running sync.WaitGroup
 	running.Go(func() {
 		content := server.Fetch(w.t, w.config, fmt.Sprintf("/debug/pprof/profile?seconds=%d", max(3, n/perSecond)))
@@ -172,7 +172,7 @@ func (b *bench) profileCPU(w *casePlane, s system, title string, n int) (written
 	return running.Wait
 }
 
-// profileFile is the file of a profile in a folder.
+// profileFile returns the path of a profile.
 func profileFile(dir, title string) string {
 	return filepath.Join(dir, strings.NewReplacer(" ", "-", ",", "").Replace("cpu "+title+".pprof"))
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/penstock-project/penstock/test/bench/measure"
 )
 
-// idleness is a number of extensions that are rolled out and do nothing.
+// idleness is a number of extensions that are rolled out and idle.
 type idleness struct {
 	extensions, objects, revisions int
-	// memory is the memory of Penstock above that of an empty one, in MB, at most.
+	// memory limits the memory of Penstock above that of an empty one, in MB.
 	memory float64
 }
 
@@ -28,8 +28,8 @@ func (i idleness) String() string {
 	return fmt.Sprintf("%d extensions of %d objects and %d revisions", i.extensions, i.objects, i.revisions)
 }
 
-// idle measures what extensions cost that do nothing: memory, and how soon a
-// revision among them has Succeeded when its last object is ready.
+// idle measures the memory of idle extensions. It also measures the time from the readiness of a
+// revision's last object to Succeeded, with the idle extensions present.
 func (b *bench) idle(t *testing.T, i idleness) {
 	t.Helper()
 	w := newCasePlane(t, 0)
@@ -62,7 +62,7 @@ func (b *bench) idle(t *testing.T, i idleness) {
 	b.report.AtMost("from readiness to Succeeded beside "+i.String(), 100, spread.Median, "ms")
 }
 
-// resident adds what Penstock has when it has rested.
+// resident adds the memory of Penstock at rest to the table.
 func (b *bench) resident(w *casePlane, o *ours, i idleness, state string, empty measure.Memory) measure.Memory {
 	w.t.Helper()
 	const rest = 30 * time.Second
@@ -81,8 +81,8 @@ func (b *bench) resident(w *casePlane, o *ours, i idleness, state string, empty 
 	return m
 }
 
-// profile writes what is on the heap into the folder that PROFILE names. Without
-// PROFILE it does nothing: a profile costs a collection that nothing else would have.
+// profile writes the heap profile into the folder PROFILE. Without PROFILE it does nothing, because
+// a profile forces a garbage collection.
 func (o *ours) profile(name string) {
 	o.w.t.Helper()
 	dir := os.Getenv("PROFILE")
@@ -95,8 +95,8 @@ func (o *ours) profile(name string) {
 	}
 }
 
-// lastProbe rolls a Deployment out that is not ready, makes it so, and returns how
-// long it took then until its revision had Succeeded.
+// lastProbe rolls out a Deployment that is not ready, makes it ready, and returns the time until
+// its revision has Succeeded.
 func (b *bench) lastProbe(ctx context.Context, w *casePlane, o *ours, n int) time.Duration {
 	w.t.Helper()
 	r := smallRelease(fmt.Sprint(heldPrefix, n), 1, "1", "1")
@@ -128,7 +128,7 @@ func (b *bench) lastProbe(ctx context.Context, w *casePlane, o *ours, n int) tim
 	return time.Since(began)
 }
 
-// available is the status of a Deployment whose pods are all ready.
+// available returns the status of a Deployment whose Pods are all ready.
 func available(live *unstructured.Unstructured) map[string]any {
 	if live.GetKind() == "DaemonSet" {
 		return map[string]any{

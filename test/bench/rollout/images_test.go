@@ -17,17 +17,18 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// nameBundles is Penstock with ClusterExtensions of bundles, which it renders in its own process, and
-// nameCharts with charts of the same objects: it renders each in a process that it starts for that.
+// nameBundles is Penstock with ClusterExtensions of bundles, which it renders in its own process.
+// nameCharts is Penstock with charts of the same objects, each of which it renders in a new
+// process.
 const (
 	nameBundles = "penstock, bundles"
 	nameCharts  = "penstock, charts"
 )
 
-// perImage is the number of extensions that have the same image, each in a namespace of its own.
+// perImage is the number of extensions of the same image, each in its own namespace.
 const perImage = 5
 
-// TestImages measures how images are pulled and rendered: ClusterExtensions of images of one registry
+// TestImages measures pulling and rendering of images: ClusterExtensions of images in one registry
 // beside Helm's SDK, which pulls charts of the same objects.
 func TestImages(t *testing.T) {
 	if os.Getenv("BENCH") != "images" {
@@ -48,8 +49,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// ofImages installs extensions of so many images twice: the first ones pull, and the second ones, in
-// other namespaces, find the images pulled.
+// ofImages installs extensions of count images twice. The first extensions pull the images. The
+// second ones, in other namespaces, find them pulled.
 func (b *bench) ofImages(t *testing.T, count int, roundTrip time.Duration) {
 	images, releases := imagesOf(t, count, roundTrip)
 	n := len(releases[0])
@@ -73,7 +74,7 @@ func (b *bench) ofImages(t *testing.T, count int, roundTrip time.Duration) {
 	}
 }
 
-// startImages starts a system with the credentials of a registry, and returns its process too.
+// startImages starts a system with the credentials of a registry, and returns its process, too.
 func (b *bench) startImages(w *casePlane, images *registry.Registry, name string) (system, int) {
 	w.t.Helper()
 	if name == nameHelm {
@@ -91,18 +92,18 @@ func (b *bench) startImages(w *casePlane, images *registry.Registry, name string
 			"config": map[string]any{"configType": "Inline", "inline": map[string]any{"watchNamespace": r.namespace}},
 		}
 	}
-	// The webhooks sign who writes an extension.
+	// The webhooks record the author of an extension.
 	c.server.Await(w.t, "The host cluster serves our API")
 	w.quiet(c)
 	return c, c.server.Pid()
 }
 
-// imagesOf puts bundles, and charts of the same objects, into a registry that is a round trip away,
-// and returns two lists of releases of them.
+// imagesOf pushes bundles, and charts of the same objects, to a registry with a round trip, and
+// returns two lists of releases of them.
 func imagesOf(t *testing.T, count int, roundTrip time.Duration) (images *registry.Registry, releases [2][]release) {
 	t.Helper()
 	way := cable.New(t, "")
-	// Clients log in to the way with the password of the registry.
+	// Clients connect through the delay with the registry's password.
 	images, err := registry.Start(t.TempDir(), registry.Options{Listen: "127.0.0.1:0", User: "me", Password: "lamp", MirrorOf: way.Address()})
 	if err != nil {
 		t.Fatal(err)
@@ -131,8 +132,8 @@ func imagesOf(t *testing.T, count int, roundTrip time.Duration) (images *registr
 	return images, releases
 }
 
-// chartFolder writes a chart of the objects of a release. Its templates have the namespace of each
-// installation for that of the release.
+// chartFolder writes a chart with the objects of a release. Its templates replace the release's
+// namespace by that of each installation.
 func chartFolder(t *testing.T, r release) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -35,7 +35,7 @@ func centrals() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "platform.stackrox.io", Version: "v1alpha1", Resource: "centrals"}
 }
 
-// example is a path of the worked example.
+// example returns a path in the worked example.
 func example(t *testing.T, path ...string) string {
 	t.Helper()
 	root, err := plane.Root()
@@ -45,9 +45,9 @@ func example(t *testing.T, path ...string) string {
 	return filepath.Join(append([]string{root, "artifacts", "examples", "central"}, path...)...)
 }
 
-// steadyChart is a copy of the example's chart whose Secrets are the same each time that it is
-// rendered: a dry-run upgrade would otherwise be followed by an upgrade, for Helm keeps nothing that
-// a chart has made by chance.
+// steadyChart returns a copy of the example's chart whose Secrets do not change between renderings.
+// Otherwise each dry-run upgrade would lead to an upgrade, because Helm does not keep generated
+// values.
 func steadyChart(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -77,20 +77,21 @@ func objectsOf(t *testing.T, program *penstock.Program, chart string) int {
 	return source.Count(rendered.Phases)
 }
 
-// kinds is a system that installs Centrals with a chart, and keeps their status.
+// kinds is a system that installs Centrals with a chart and updates their status.
 type kinds struct {
 	w     *casePlane
 	title string
-	// processes are those whose processor time and memory count.
+	// processes are the processes whose processor time and memory count.
 	processes func() []int
 	by        plane.Filter
 
 	mu sync.Mutex
-	// ready has the value of the column Available of the Centrals, by namespace.
+	// ready is the value of the column Available of the Centrals, by namespace.
 	ready map[string]bool
-	// changed is closed, and replaced, when ready has changed.
+	// changed is closed and replaced when ready changes.
 	changed chan struct{}
-	// ended is closed when the operator loop ends, and nil for Penstock, whose end fails the test.
+	// ended is closed when the operator loop ends. It is nil for Penstock, whose end fails the
+	// test.
 	ended chan struct{}
 }
 
@@ -138,7 +139,7 @@ func startOperator(w *casePlane, program, chart string) *kinds {
 	return k
 }
 
-// startKinds starts Penstock with the ChartKind of the example, and returns when it is served.
+// startKinds starts Penstock with the ChartKind of the example, and waits until it is accepted.
 func startKinds(w *casePlane, program *penstock.Program, chart string) *kinds {
 	w.t.Helper()
 	k := newKinds(w, nameKinds)
@@ -153,7 +154,7 @@ func startKinds(w *casePlane, program *penstock.Program, chart string) *kinds {
 	}
 	first, _, _ := strings.Cut(string(content), "\n---\n")
 	first = strings.Replace(first, "registry.example.com/charts/central-services:4.9.0", ref, 1)
-	// Its author is noted when the webhooks answer, which is a moment later.
+	// The author is recorded only when the webhooks answer, a moment later.
 	var said any
 	err = wait.PollUntilContextTimeout(w.t.Context(), settling, time.Minute, true, func(context.Context) (bool, error) {
 		out := w.cluster.KubectlInput(first, "create", "--dry-run=server", "-o", "yaml", "-f", "-")
@@ -181,7 +182,7 @@ func (k *kinds) usage() (usage, error) {
 		}
 		all.cpu += cpu
 	}
-	// That of processes that a process has started is among it.
+	// It includes the memory of child processes.
 	memory, err := measure.MemoryOf(k.processes()[0])
 	all.peak = memory.Peak
 	return all, err
@@ -196,7 +197,7 @@ func (k *kinds) rest() error {
 	return nil
 }
 
-// follow keeps up with what the column Available says until the case ends.
+// follow watches the column Available until the case ends.
 func (k *kinds) follow() {
 	k.w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -227,7 +228,7 @@ func (k *kinds) note(central *unstructured.Unstructured) {
 	k.changed = make(chan struct{})
 }
 
-// until returns when what the column says is as wanted.
+// until waits until the column has the wanted values.
 func (k *kinds) until(ctx context.Context, what string, is func(ready map[string]bool) bool) error {
 	for {
 		k.mu.Lock()
@@ -246,7 +247,7 @@ func (k *kinds) until(ctx context.Context, what string, is func(ready map[string
 	}
 }
 
-// install makes a Central in each of so many namespaces, and waits until all are available.
+// install creates a Central in each of count namespaces, and waits until all are available.
 func (k *kinds) install(ctx context.Context, count int) (time.Duration, error) {
 	var wanted []release
 	for i := range count {
@@ -272,8 +273,8 @@ func (k *kinds) install(ctx context.Context, count int) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// setAvailable writes of a Deployment what its controller writes when its last Pod has
-// failed, or works again.
+// setAvailable writes the status of a Deployment as its controller does when its last Pod fails or
+// works again.
 func (k *kinds) setAvailable(ctx context.Context, namespace string, up bool) error {
 	status := map[string]any{"availableReplicas": 0, "readyReplicas": 0, "unavailableReplicas": 1, "conditions": []any{map[string]any{"type": "Available", "status": "False"}}}
 	if up {

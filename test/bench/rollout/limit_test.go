@@ -15,13 +15,13 @@ import (
 const (
 	// limitedExtensions is the number of extensions that are installed and upgraded under a limit.
 	limitedExtensions = 100
-	// peakLook is the interval of reading memory during a step.
+	// peakLook is the interval of memory measurements during a step.
 	peakLook = 20 * time.Millisecond
 )
 
-// TestMemoryLimit: under a limit of memory Penstock is slower, and does its work.
-// GOMEMLIMIT sets the limit, as Penstock would in a container of so many MiB. The kernel
-// counts all memory that it cannot take back against the limit of the container.
+// TestMemoryLimit: under a memory limit Penstock is slower, but completes its work. GOMEMLIMIT sets
+// the limit, as Penstock does in a container of that size. The kernel counts all memory that it
+// cannot reclaim against the limit of the container.
 func TestMemoryLimit(t *testing.T) {
 	if os.Getenv("BENCH") != "limit" {
 		t.Skip("a test of some minutes: run it by `make bench SUITE=limit`")
@@ -37,14 +37,14 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// limited installs and upgrades extensions in a container of so many MiB, without a limit
-// when it is 0.
+// limited installs and upgrades extensions with the limit of a container of this size in MiB; 0
+// means no limit.
 func (b *bench) limited(t *testing.T, container int) {
 	w := newCasePlane(t, 0)
 	name := "no limit"
 	if container > 0 {
 		name = fmt.Sprintf("%d MiB", container)
-		const goPercent = 85 // as memory.Limit has it
+		const goPercent = 85 // as in memory.Limit
 		t.Setenv("GOMEMLIMIT", fmt.Sprintf("%dKiB", container<<10*goPercent/100))
 	}
 	o := startOurs(w, b.program, nameOurs, false)
@@ -86,8 +86,8 @@ func (b *bench) limited(t *testing.T, container int) {
 	}
 }
 
-// watchPeak looks at the heap and stacks of a process and its children until its result is
-// called, which is the most that there were.
+// watchPeak measures the heap and stacks of a process and its children until the returned function
+// is called, which returns the maximum.
 func watchPeak(pid int) func() uint64 {
 	done := make(chan struct{})
 	var most uint64

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// part is work for a revision, told by the functions that do it.
+// part is a part of the work for a revision, identified by its functions.
 type part struct {
 	name      string
 	functions *regexp.Regexp
 }
 
-// elsewhere is the part of samples without a function of any other.
+// elsewhere is the part of all other samples.
 const elsewhere = "Go's scheduler, and all else"
 
-// parts of the work for a revision. A sample counts for the first one that has a function in its stack:
-// work that others do for their own part comes first.
+// parts returns the parts of the work for a revision. A sample counts for the first part that has a
+// function in its stack. Parts that run as part of other work come first.
 func parts() []part {
 	var all []part
 	for _, one := range [][2]string{
@@ -48,21 +48,22 @@ func parts() []part {
 	return all
 }
 
-// printParts adds a table of the parts of a profile. Each is its share of the samples, of so many
-// milliseconds for one revision.
+// printParts adds a table with the parts of a profile. Each is its share of the samples, applied to
+// the milliseconds per revision.
 func (b *bench) printParts(step, file string, millis float64) error {
 	traces, err := exec.Command("go", "tool", "pprof", "-traces", file).Output()
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", file, err)
 	}
 	spent, total, all := map[string]time.Duration{}, time.Duration(0), parts()
-	// Each stack begins with its time, and stands between two lines. The first text is about the file.
+	// Each stack is between two separator lines, and begins with its time. The first text describes
+	// the file.
 	for _, stack := range strings.Split(string(traces), "-----------+")[1:] {
 		_, stack, _ = strings.Cut(stack, "\n")
 		text, stack, _ := strings.Cut(strings.TrimSpace(stack), " ")
 		took, err := time.ParseDuration(text)
 		if err != nil {
-			continue // behind the last one
+			continue // after the last stack
 		}
 		functions, name := strings.Fields(stack), elsewhere
 		if at := slices.IndexFunc(all, func(p part) bool { return slices.ContainsFunc(functions, p.functions.MatchString) }); at >= 0 {

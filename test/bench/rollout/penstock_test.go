@@ -28,11 +28,10 @@ import (
 // author is the user agent of the user who writes revisions.
 const author = "author"
 
-// writers is the number of revisions that are written at the same time.
+// writers is the number of revisions that are written in parallel.
 const writers = 16
 
-// ours is Penstock, and somebody who writes revisions and waits until they have
-// Succeeded.
+// ours is Penstock with a user who creates revisions and waits until they have Succeeded.
 type ours struct {
 	w         *casePlane
 	title     string
@@ -41,24 +40,24 @@ type ours struct {
 	revisions typed.ClusterExtensionRevisionInterface
 
 	mu sync.Mutex
-	// known are the revisions that exist and whether they have Succeeded.
+	// known are the existing revisions; true if they have Succeeded.
 	known map[string]bool
-	// changed is closed, and replaced, when known has changed.
+	// changed is closed and replaced when known changes.
 	changed chan struct{}
-	// numbers and contents of the newest revision of each extension.
+	// numbers and contents are those of the newest revision of each extension.
 	numbers  map[string]int
 	contents map[string]string
-	// targets are the Secrets that extensions name as their target cluster, by extension.
+	// targets are the Secrets of the extensions' target clusters, by extension.
 	targets map[string]string
 }
 
-// startOurs starts Penstock. With flatten everything is in one phase.
+// startOurs starts Penstock. With flatten all objects are in one phase.
 func startOurs(w *casePlane, program *penstock.Program, title string, flatten bool, flags ...string) *ours {
 	w.t.Helper()
 	o := newOurs(w, title, flatten)
 	o.start(program, penstock.DataDir(w.t), flags...)
-	// The API is served before all of it is registered, and then everything that was registered is
-	// looked at. That is no part of an installation.
+	// The API is served before all its parts are registered, and registrations cause extra work.
+	// That work is not part of an installation.
 	o.server.Await(w.t, "The host cluster serves our API")
 	w.quiet(o)
 	return o
@@ -68,7 +67,7 @@ func newOurs(w *casePlane, title string, flatten bool) *ours {
 	return &ours{w: w, title: title, flatten: flatten, known: map[string]bool{}, changed: make(chan struct{}), numbers: map[string]int{}, contents: map[string]string{}}
 }
 
-// start starts it on a data directory.
+// start starts Penstock on a data directory.
 func (o *ours) start(program *penstock.Program, dataDir string, flags ...string) {
 	o.w.t.Helper()
 	o.server = program.Serve(o.w.t, o, dataDir, flags...)
@@ -82,15 +81,15 @@ func (o *ours) start(program *penstock.Program, dataDir string, flags ...string)
 	o.follow()
 }
 
-// Kubeconfig is the way into the cluster for Penstock.
+// Kubeconfig returns the kubeconfig for Penstock.
 func (o *ours) Kubeconfig() string { return o.w.kubeconfig }
 
-// follow keeps up with revisions until the case ends.
+// follow watches revisions until the case ends.
 func (o *ours) follow() {
 	o.w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	changes, err := o.revisions.Watch(ctx, metav1.ListOptions{})
-	// Status of an APIService and the way of requests are two things.
+	// Requests may fail for a moment after the APIService is Available.
 	for deadline := time.Now().Add(patience); apierrors.IsServiceUnavailable(err) && time.Now().Before(deadline); {
 		<-time.After(settling)
 		changes, err = o.revisions.Watch(ctx, metav1.ListOptions{})
@@ -139,7 +138,7 @@ func (o *ours) note(change watch.EventType, revision *olmv1alpha1.ClusterExtensi
 	o.changed = make(chan struct{})
 }
 
-// until returns when what is known of revisions is as wanted.
+// until waits until the known revisions are as wanted.
 func (o *ours) until(ctx context.Context, what string, is func(known map[string]bool) bool) error {
 	for {
 		o.mu.Lock()
@@ -171,7 +170,7 @@ func (o *ours) succeeded(ctx context.Context, names []string) error {
 
 func (o *ours) name() string { return o.title }
 
-// apply writes a revision of each release, the same again when it is the same.
+// apply writes a revision for each release; equal content is written to the same revision.
 func (o *ours) apply(ctx context.Context, releases []release) (time.Duration, error) {
 	names, bodies := make([]string, len(releases)), make([][]byte, len(releases))
 	for i, r := range releases {
@@ -223,7 +222,7 @@ func (o *ours) revision(r release) (name string, body []byte) {
 	})
 }
 
-// rollback asks for the revision before the newest one.
+// rollback requests the content of the previous revision.
 func (o *ours) rollback(ctx context.Context, releases []release) (time.Duration, error) {
 	began := time.Now()
 	var names []string
@@ -261,7 +260,7 @@ func (o *ours) raw() rest.Interface {
 	return client.OlmV1alpha1().RESTClient()
 }
 
-// repair waits: nobody has to ask.
+// repair only waits, because Penstock repairs without a request.
 func (o *ours) repair(ctx context.Context, releases []release) (time.Duration, error) {
 	began := time.Now()
 	for _, r := range releases {
@@ -272,8 +271,8 @@ func (o *ours) repair(ctx context.Context, releases []release) (time.Duration, e
 	return time.Since(began), nil
 }
 
-// remove deletes all revisions of the releases, and waits until they are gone:
-// then their objects are.
+// remove deletes all revisions of the releases, and waits until they are deleted, which includes
+// their objects.
 func (o *ours) remove(ctx context.Context, releases []release) (time.Duration, error) {
 	began := time.Now()
 	if err := o.deleteOf(ctx, releases); err != nil {
@@ -310,8 +309,8 @@ func (o *ours) deleteOf(ctx context.Context, releases []release) error {
 func (o *ours) usage() (usage, error) { return usageOf(o.server.Pid()) }
 func (o *ours) rest() error           { return forgetPeak(o.server.Pid()) }
 
-// sends passes the author's requests too: that author is to Penstock what Helm and kubectl
-// are to themselves.
+// sends matches Penstock's and the author's requests. The author's count because Helm and kubectl
+// send theirs themselves.
 func (o *ours) sends(r plane.Request) bool {
 	return r.UserAgent == author || strings.HasPrefix(r.UserAgent, "penstock/")
 }

@@ -29,26 +29,23 @@ import (
 )
 
 const (
-	// patience bounds whatever is waited for.
+	// patience limits every wait.
 	patience = 10 * time.Minute
-	// settling is the wait after a step. The processor time of work that a system does after it
-	// reported its end counts too.
+	// settling is the wait after a step, because processor time after the reported end counts, too.
 	settling = 300 * time.Millisecond
 )
 
-// heldPrefix begins the names of Deployments that do not become available by
-// themselves.
+// heldPrefix is the name prefix of Deployments that do not become available automatically.
 const heldPrefix = "held-"
 
 // casePlane is a fresh control plane of one case.
 type casePlane struct {
 	t       *testing.T
 	cluster *cluster.Cluster
-	// kubeconfig and config are a way into the cluster, as far away as the case
-	// says.
+	// kubeconfig and config connect to the cluster with the round trip of the case.
 	kubeconfig string
 	config     *rest.Config
-	// near is for what is not measured.
+	// near connects without the round trip, for requests that are not measured.
 	near      dynamic.Interface
 	apiserver int
 }
@@ -77,7 +74,7 @@ func newCasePlane(t *testing.T, roundTrip time.Duration) *casePlane {
 	return w
 }
 
-// moveAway puts a round trip between the cluster and the code that works on it.
+// moveAway adds a round trip between the cluster and the measured code.
 func (w *casePlane) moveAway(roundTrip time.Duration) {
 	w.t.Helper()
 	file, err := clientcmd.LoadFromFile(w.kubeconfig)
@@ -108,8 +105,8 @@ func namespaces() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 }
 
-// runWorkloads makes every workload of a resource available at once, so that what is
-// measured is not how long containers take to start.
+// runWorkloads makes every workload of a resource available at once, to exclude the start of
+// containers.
 func (w *casePlane) runWorkloads(resource schema.GroupVersionResource) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -147,7 +144,7 @@ func (w *casePlane) makeAvailable(ctx context.Context, resource schema.GroupVers
 	}
 }
 
-// warmUp makes kube-apiserver do once what it does for the first time.
+// warmUp makes kube-apiserver initialize everything that it initializes on first use.
 func (w *casePlane) warmUp() {
 	w.t.Helper()
 	w.namespaces([]release{{name: "warm-up", namespace: "warm-up"}})
@@ -168,8 +165,8 @@ func (w *casePlane) warmUp() {
 	}
 }
 
-// namespaces makes those that releases need. No system does it: without
-// controllers nobody could take them away again.
+// namespaces creates the namespaces of releases. The systems do not, because without controllers a
+// Namespace cannot be deleted.
 func (w *casePlane) namespaces(releases []release) {
 	w.t.Helper()
 	wanted := map[string]bool{}
@@ -191,7 +188,7 @@ func (w *casePlane) namespaces(releases []release) {
 	}
 }
 
-// image of a release's marker in the cluster; "" when there is none.
+// image returns the image of a release's marker in the cluster; "" if it does not exist.
 func (w *casePlane) image(r release) string {
 	w.t.Helper()
 	wanted := &unstructured.Unstructured{Object: marker(r)}
@@ -205,7 +202,7 @@ func (w *casePlane) image(r release) string {
 	return fmt.Sprint(container(live.Object)["image"])
 }
 
-// drift changes the image of a release's marker behind everybody's back.
+// drift changes the image of a release's marker with another field manager.
 func (w *casePlane) drift(r release) {
 	w.t.Helper()
 	wanted := &unstructured.Unstructured{Object: marker(r)}
@@ -219,7 +216,7 @@ func (w *casePlane) drift(r release) {
 	}
 }
 
-// repaired returns when the marker of a release is again as the release says.
+// repaired waits until the marker of a release is as in the release.
 func (w *casePlane) repaired(ctx context.Context, r release) error {
 	wanted := &unstructured.Unstructured{Object: marker(r)}
 	changes, err := w.near.Resource(deployments()).Namespace(wanted.GetNamespace()).
@@ -240,17 +237,17 @@ func (w *casePlane) repaired(ctx context.Context, r release) error {
 // sample has the measured values of one step.
 type sample struct {
 	millis, clientCPU, serverCPU, peak float64
-	// waited is the time that was spent waiting for the cluster.
+	// waited is the time spent waiting for the cluster.
 	waited float64
-	// writes, dryRuns, reads and asks are requests: those that may change
-	// something, dry-runs, those that read, and questions about rights.
+	// writes, dryRuns, reads and asks count requests: possible changes, dry-runs, reads, and
+	// questions about rights.
 	writes, dryRuns, reads, asks int
 }
 
-// requests in all.
+// requests returns the number of all requests.
 func (s sample) requests() int { return s.writes + s.dryRuns + s.reads + s.asks }
 
-// step measures what a system does.
+// step measures an action of a system.
 func (w *casePlane) step(s measured, do func(ctx context.Context) (time.Duration, error)) sample {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
@@ -280,7 +277,7 @@ func (w *casePlane) step(s measured, do func(ctx context.Context) (time.Duration
 	return result
 }
 
-// quiet waits until a system sends nothing for some time.
+// quiet waits until a system sends no requests for some time.
 func (w *casePlane) quiet(s measured) {
 	w.t.Helper()
 	err := wait.PollUntilContextTimeout(w.t.Context(), settling, patience, true, func(context.Context) (bool, error) {
@@ -293,7 +290,7 @@ func (w *casePlane) quiet(s measured) {
 	}
 }
 
-// begin reads what a step is compared with.
+// begin reads the values before a step.
 func (w *casePlane) begin(s measured) (before usage, server time.Duration, mark plane.Mark) {
 	w.t.Helper()
 	if err := s.rest(); err != nil {
@@ -310,7 +307,7 @@ func (w *casePlane) begin(s measured) (before usage, server time.Duration, mark 
 	return before, server, mark
 }
 
-// count sorts requests. Leases, which go on with time alone, are left out.
+// count sorts requests by kind. It excludes Leases, which depend only on time.
 func (s *sample) count(requests plane.Requests) {
 	for _, r := range requests {
 		switch {

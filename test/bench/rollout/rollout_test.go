@@ -20,8 +20,7 @@ const (
 	nameParallel = "loop, parallel"
 )
 
-// parallel is the number of objects of a release that Penstock, and the loop, write at the same
-// time.
+// parallel is the number of objects of a release that Penstock and the loop write in parallel.
 const parallel = 8
 
 // settings bound the measurement.
@@ -33,7 +32,7 @@ type settings struct {
 }
 
 func readSettings() settings {
-	// A user's cluster is not on the same processor: both are measured.
+	// A user's cluster is usually remote, so both are measured.
 	s := settings{repeats: 2, extensions: []int{10}, roundTrips: []time.Duration{0, 5 * time.Millisecond}}
 	switch os.Getenv("FULL") {
 	case "0":
@@ -58,7 +57,7 @@ type bench struct {
 	began   time.Time
 }
 
-// TestRollout is the whole benchmark.
+// TestRollout runs the whole benchmark.
 func TestRollout(t *testing.T) {
 	if os.Getenv("BENCH") != "rollout" {
 		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench SUITE=rollout`")
@@ -80,12 +79,12 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// say tells the user who waits what happens.
+// say prints the progress.
 func (b *bench) say(format string, args ...any) {
 	fmt.Printf("%5.0f s  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// starters start each of the systems on a control plane.
+// starters returns functions that start the systems on a control plane.
 func (b *bench) starters() map[string]func(*casePlane) system {
 	return map[string]func(*casePlane) system{
 		nameOurs:     func(w *casePlane) system { return startOurs(w, b.program, nameOurs, false) },
@@ -96,16 +95,16 @@ func (b *bench) starters() map[string]func(*casePlane) system {
 	}
 }
 
-// step is one thing that a system does in a case.
+// step is one action of a system in a case.
 type step struct {
 	name string
 	do   func(w *casePlane, s system) sample
-	// leads to the releases whose markers must be in the cluster then; nil when
-	// nothing must be left.
+	// leads are the releases whose markers must be in the cluster afterwards; nil if nothing must
+	// be left.
 	leads []release
 }
 
-// steps of a case, in order.
+// steps returns the steps of a case, in order.
 func steps(b bundle, many bool) []step {
 	apply := func(name string, releases []release) step {
 		return step{name: name, leads: releases, do: func(w *casePlane, s system) sample {
@@ -135,7 +134,7 @@ func steps(b bundle, many bool) []step {
 	}})
 }
 
-// run takes a system through a case on a control plane of its own.
+// run runs a case with a system on its own control plane.
 func (b *bench) run(t *testing.T, bundle bundle, roundTrip time.Duration, start func(*casePlane) system) map[string]sample {
 	t.Helper()
 	w := newCasePlane(t, roundTrip)
@@ -151,7 +150,7 @@ func (b *bench) run(t *testing.T, bundle bundle, roundTrip time.Duration, start 
 	return samples
 }
 
-// check looks whether a system has done what it was asked for.
+// check checks that a system has done its step.
 func (b *bench) check(w *casePlane, s system, bundle bundle, step step) {
 	w.t.Helper()
 	if step.leads == nil {
@@ -177,8 +176,8 @@ func (b *bench) one(t *testing.T, roundTrip time.Duration) {
 	b.judgeOne(c, roundTrip)
 }
 
-// many measures many small extensions. Those who take them one after the other take ten
-// times as long for a thousand as for a hundred: minutes that tell nothing new.
+// many measures many small extensions. Systems that handle them one after the other are skipped for
+// large numbers: they take linear time, which shows nothing new.
 func (b *bench) many(t *testing.T, n int, roundTrip time.Duration) {
 	const objects, tooMany = 4, 1000
 	systems := []string{nameOurs, nameParallel}

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
-// Objects of each extension.
+// The number of objects and revisions of each extension.
 const scaleObjects, scaleRevisions = 4, 5
 
 // scaleExtensions returns the number of extensions of one process: EXTENSIONS, or 10,000 with
@@ -37,8 +37,8 @@ func scaleExtensions(t *testing.T) int {
 	}
 }
 
-// TestScale shows where one process ends: its memory, the time of a LIST, and how long it
-// takes from its start until it answers and until it has rolled out something.
+// TestScale shows the limits of one process: its memory, the time of a LIST, and the time from its
+// start until it answers and until it has rolled out an extension.
 func TestScale(t *testing.T) {
 	if os.Getenv("BENCH") != "scale" {
 		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench SUITE=scale`")
@@ -126,7 +126,7 @@ func (b *bench) scale(t *testing.T, extensions int) {
 	b.resident(w, o, i, "restarted", empty)
 }
 
-// startAgain starts Penstock on a data directory, knowing what one before has written.
+// startAgain starts Penstock on the data directory of an earlier one.
 func startAgain(before *ours, w *casePlane, program *penstock.Program, dataDir string) *ours {
 	w.t.Helper()
 	next := newOurs(w, nameOurs, false)
@@ -137,7 +137,7 @@ func startAgain(before *ours, w *casePlane, program *penstock.Program, dataDir s
 	return next
 }
 
-// listed reads a LIST to its end and returns how many bytes it had.
+// listed reads a whole LIST and returns its size in bytes.
 func (o *ours) listed(ctx context.Context, accept, limit string) int64 {
 	o.w.t.Helper()
 	request := o.raw().Get().Resource("clusterextensionrevisions").SetHeader("Accept", accept).SetHeader("Accept-Encoding", "identity")

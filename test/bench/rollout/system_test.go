@@ -21,32 +21,32 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// system is one way to roll out, at work on one control plane. Its methods return
-// how long it took until all was done.
+// system is one way to roll out, on one control plane. Its methods return the time until the work
+// was done.
 type system interface {
 	measured
-	// apply makes the cluster as the releases say.
+	// apply applies the releases.
 	apply(ctx context.Context, releases []release) (time.Duration, error)
-	// rollback goes back to what was there before the last apply, which is given.
+	// rollback restores the state before the last apply, which is given.
 	rollback(ctx context.Context, releases []release) (time.Duration, error)
-	// repair puts a release right that somebody has changed.
+	// repair reverts a foreign change of a release.
 	repair(ctx context.Context, releases []release) (time.Duration, error)
-	// remove deletes the releases. For Penstock that is done when their objects are
-	// gone, for the others when the server has taken the last delete.
+	// remove deletes the releases. For Penstock it ends when their objects are deleted, for the
+	// other systems when the server has accepted the last delete.
 	remove(ctx context.Context, releases []release) (time.Duration, error)
 }
 
-// measured is something whose processes and requests are looked at.
+// measured is a system whose processes and requests are measured.
 type measured interface {
 	name() string
-	// usage returns what the processes of the system used so far. rest forgets their peak.
+	// usage returns the resource use of the system's processes so far. rest resets their peak.
 	usage() (usage, error)
 	rest() error
-	// sends passes the requests that it makes.
+	// sends matches the requests of the system.
 	sends(plane.Request) bool
 }
 
-// peer is Helm or a loop, in a process of its own.
+// peer is Helm or a loop, in its own process.
 type peer struct {
 	w       *casePlane
 	title   string
@@ -78,7 +78,7 @@ func startPeer(w *casePlane, program, title, kind string, workers int) *peer {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() {
-		_ = orders.Close() // it ends when there are no more orders
+		_ = orders.Close() // without orders the program exits
 		if err := cmd.Wait(); err != nil {
 			w.t.Errorf("%s: %v\n%s", title, err, complaints.String())
 		}
@@ -92,7 +92,7 @@ func (p *peer) apply(_ context.Context, releases []release) (time.Duration, erro
 	return p.order(order.Apply, releases)
 }
 
-// rollback of a loop is to apply the old manifests again.
+// rollback of a loop applies the old manifests again.
 func (p *peer) rollback(_ context.Context, releases []release) (time.Duration, error) {
 	if p.kind == "loop" {
 		return p.order(order.Apply, releases)
@@ -148,7 +148,7 @@ func (p *peer) usage() (usage, error)      { return usageOf(p.pid) }
 func (p *peer) rest() error                { return forgetPeak(p.pid) }
 func (p *peer) sends(r plane.Request) bool { return strings.HasPrefix(r.UserAgent, "peer/") }
 
-// kubectl applies all manifests at once, a process for each step.
+// kubectl applies all manifests at once, with one process per step.
 type kubectl struct {
 	w       *casePlane
 	program string
@@ -198,8 +198,8 @@ func (k *kubectl) run(ctx context.Context, releases []release, args ...string) (
 	}
 	args = append(args, "--kubeconfig", k.w.kubeconfig, "-f", file)
 	cmd := exec.CommandContext(ctx, k.program, args...)
-	// It keeps the served kinds in a cache; a folder of the case's own is empty at first,
-	// as after an upgrade of the cluster.
+	// kubectl caches the served kinds. Each case starts with an empty cache, as after an upgrade of
+	// the cluster.
 	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+k.w.cluster.Plane().Dir()+"/kubectl-cache")
 	began := time.Now()
 	out, err := cmd.CombinedOutput()

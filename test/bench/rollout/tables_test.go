@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/test/bench/measure"
 )
 
-// results of a case: samples by step and system, one for each repeat.
+// results are the samples of a case, by step and system, one per repeat.
 type results struct {
 	title string
 	steps []string
@@ -16,8 +16,7 @@ type results struct {
 	of    map[string]map[string][]sample
 }
 
-// measure takes all systems through a case, as often as is to be repeated, and
-// adds the tables.
+// measure runs a case repeatedly with all systems, and adds the tables.
 func (b *bench) measure(t *testing.T, bundle bundle, roundTrip time.Duration, systems []string) *results {
 	t.Helper()
 	r := &results{title: fmt.Sprintf("%s (%s), %s round trip", bundle.title, bundle.size(), roundTrip), names: systems, of: map[string]map[string][]sample{}}
@@ -27,7 +26,7 @@ func (b *bench) measure(t *testing.T, bundle bundle, roundTrip time.Duration, sy
 	}
 	for repeat := range b.repeats {
 		for i := range systems {
-			// Each round begins with another one.
+			// Each round begins with another system.
 			name := systems[(repeat+i)%len(systems)]
 			b.say("%s: %s, %d of %d", r.title, name, repeat+1, b.repeats)
 			t.Run(fmt.Sprintf("%s/%d", name, repeat), func(t *testing.T) {
@@ -38,13 +37,13 @@ func (b *bench) measure(t *testing.T, bundle bundle, roundTrip time.Duration, sy
 		}
 	}
 	if t.Failed() {
-		t.FailNow() // half of a comparison is none
+		t.FailNow() // a comparison needs both halves
 	}
 	r.print(b.report)
 	return r
 }
 
-// print adds a table with a row for each step and system.
+// print adds a table with a row per step and system.
 func (r *results) print(report *measure.Report) {
 	table := report.Table(r.title, "step", "system", "ms", "least to most", "waiting ms", "requests", "writes", "dry-runs", "reads", "rights", "client CPU ms", "kube-apiserver CPU ms", "client peak MB")
 	for _, step := range r.steps {
@@ -80,8 +79,8 @@ func (r *results) spread(step, name string, of func(sample) float64) measure.Spr
 	return measure.SpreadOf(values)
 }
 
-// compared are the times of a step as verdicts need them: without what was waited
-// for. Only Penstock waits for what it has written to be served and available.
+// compared returns the times of a step for verdicts, without waiting times. Only Penstock waits
+// until its objects are served and available.
 func (r *results) compared(step string) *measure.Result {
 	result := &measure.Result{Case: measure.Case{Name: step}, Millis: map[string][]float64{}}
 	for name, samples := range r.of[step] {
@@ -92,7 +91,7 @@ func (r *results) compared(step string) *measure.Result {
 	return result
 }
 
-// judgeOne compares one extension with what is to be reached.
+// judgeOne adds the verdicts for one extension.
 func (b *bench) judgeOne(r *results, roundTrip time.Duration) {
 	at := fmt.Sprintf(", %s round trip", roundTrip)
 	install := r.compared("install")
@@ -103,21 +102,21 @@ func (b *bench) judgeOne(r *results, roundTrip time.Duration) {
 }
 
 // engineRequests returns the requests of Penstock's engine when the same content is applied again:
-// all but the author's one request.
+// all except the author's one request.
 func (b *bench) engineRequests(r *results) float64 {
 	s := r.spread("the same again", nameOurs, func(s sample) float64 { return float64(s.requests() - s.asks) })
 	return s.Median - 1
 }
 
-// judgeMany compares many extensions with what is to be reached.
+// judgeMany adds the verdicts for many extensions.
 func (b *bench) judgeMany(r *results, n int, roundTrip time.Duration) {
 	at := fmt.Sprintf(", %d extensions, %s round trip", n, roundTrip)
 	b.report.AtLeast("install beside the parallel loop"+at, 0.4, r.compared("install"), nameOurs, nameParallel)
 	b.ahead(r, at, roundTrip)
 }
 
-// ahead compares each step that peers have too with them. kubectl tries nothing before it
-// writes, so that it is a peer only where a cluster is a network away.
+// ahead adds verdicts for each step that the peers have, too. kubectl does no dry-run before it
+// writes, so it is a peer only for a remote cluster.
 func (b *bench) ahead(r *results, at string, roundTrip time.Duration) {
 	peers := []string{nameHelm}
 	if roundTrip > 0 {

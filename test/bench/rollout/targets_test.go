@@ -31,15 +31,15 @@ import (
 )
 
 const (
-	// targetObjects is the number of objects that each target gets, of as many kinds.
+	// targetObjects is the number of objects per target, each of another kind.
 	targetObjects = 4
-	// targetBudget is the memory that a target at rest may need, in MB.
+	// targetBudget limits the memory of an idle target, in MB.
 	targetBudget = 1
 )
 
-// TestTargets measures the cost of each further target cluster. Extensions are rolled out
-// into one target, and then as many into a target each; the difference is the cost of the
-// targets. All targets are one kube-apiserver, which a proxy shows as many clusters.
+// TestTargets measures the cost of each further target cluster. Extensions are rolled out to one
+// target, and then the same number to one target each. The difference is the cost of the targets.
+// All targets are one kube-apiserver, which a proxy presents as many clusters.
 func TestTargets(t *testing.T) {
 	if os.Getenv("BENCH") != "targets" {
 		t.Skip("a benchmark that takes minutes: run it by `make bench SUITE=targets`")
@@ -87,11 +87,11 @@ func targetCounts(t *testing.T) []int {
 	}
 }
 
-// targetCost is the cost of one case, of all targets together.
+// targetCost is the cost of all targets of one case.
 type targetCost struct {
 	rest, peak           uint64 // bytes
 	connections, watches int64
-	// restRequests is the number of requests during the rest.
+	// restRequests is the number of requests at rest.
 	restRequests              int64
 	installCPU, upgradeCPU    time.Duration
 	restCPU                   time.Duration
@@ -154,7 +154,7 @@ func (b *bench) targets(t *testing.T, extensions, targets int) targetCost {
 	return cost
 }
 
-// cpu is the processor time of Penstock so far.
+// cpu returns the processor time of Penstock so far.
 func (b *bench) cpu(o *ours) time.Duration {
 	o.w.t.Helper()
 	used, err := measure.CPUOf(o.server.Pid())
@@ -174,14 +174,14 @@ func (b *bench) compareTargets(n int, shared, apart targetCost) {
 			fmt.Sprintf("%.1f", float64(apart.connections-shared.connections)/further), fmt.Sprintf("%.1f", float64(apart.watches-shared.watches)/further),
 			fmt.Sprintf("%.1f", float64(apart.installRequests-shared.installRequests)/further),
 			fmt.Sprintf("%.1f", float64(apart.installCPU)/float64(shared.installCPU)), fmt.Sprintf("%.1f", float64(apart.upgradeCPU)/float64(shared.upgradeCPU)))
-	if n >= 100 { // the memory of a few targets is less than what one rest differs from another
+	if n >= 100 { // for few targets, the variation between measurements exceeds their memory
 		b.report.AtMost(fmt.Sprintf("memory of each of %d targets at rest", n), targetBudget, memory, "MB")
 	}
 }
 
-// clusters shows one kube-apiserver as many clusters, by the first segment of the path: a
-// watch by label of cluster fleet-0001 has the objects of the extension fleet-0001, and
-// every cluster has a uid of its own. The cluster all has the objects of all extensions.
+// clusters presents one kube-apiserver as many clusters, by the first segment of the path. In
+// cluster fleet-0001, a watch by label returns the objects of the extension fleet-0001. Every
+// cluster has its own uid. The cluster all has the objects of all extensions.
 type clusters struct {
 	server                         *httptest.Server
 	connections, watches, requests atomic.Int64
@@ -243,12 +243,12 @@ func serveClusters(t *testing.T, config *rest.Config) *clusters {
 	c.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	c.server.EnableHTTP2 = true
 	c.server.StartTLS()
-	// Penstock comes again as long as it runs, which is longer than this server.
+	// Penstock outlives this server and retries, so open connections are closed.
 	t.Cleanup(func() { _ = c.server.Config.Close() })
 	return c
 }
 
-// secrets makes Secrets of Penstock's namespace, each with the kubeconfig of a cluster.
+// secrets creates Secrets in Penstock's namespace, each with the kubeconfig of a cluster.
 func (c *clusters) secrets(w *casePlane, clusterOf map[string]string) {
 	w.t.Helper()
 	config := rest.CopyConfig(w.config)

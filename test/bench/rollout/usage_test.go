@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/test/bench/measure"
 )
 
-// forgetPeak makes a process' peak memory what it has now.
+// forgetPeak resets the peak memory of a process to its current memory.
 func forgetPeak(pid int) error {
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {
 		return fmt.Errorf("forgetting the peak memory of process %d: %w", pid, err)
@@ -16,14 +16,14 @@ func forgetPeak(pid int) error {
 	return nil
 }
 
-// usage is the use of processors and memory by a process, or by several one after the other.
+// usage is the use of processor and memory by one or several processes.
 type usage struct {
 	cpu time.Duration
-	// peak resident memory, in bytes.
+	// peak is the peak resident memory, in bytes.
 	peak uint64
 }
 
-// usageOf reads what a running process took so far.
+// usageOf reads the usage of a running process so far.
 func usageOf(pid int) (usage, error) {
 	cpu, err := measure.CPUOf(pid)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // waiting returns the time that a system spent only waiting for the cluster, until definitions are
-// served and workloads are available. It begins with the answer to the last request of the system.
-// It ends with the last change of status before the system's next request. The time until the
-// system notices that change is not included.
+// served and workloads are available. It starts with the answer to the last request of the system.
+// It ends with the last status change before the system's next request. The time until the system
+// notices that change is not included.
 func waiting(requests plane.Requests, sends plane.Filter, began, ended time.Time) time.Duration {
 	rollsOut := func(r plane.Request) bool {
 		return sends(r) && r.Verb != "watch" && r.Resource != "leases" && r.Resource != "events"
@@ -31,7 +31,7 @@ func waiting(requests plane.Requests, sends plane.Filter, began, ended time.Time
 	}
 	busy := began
 	for _, request := range own {
-		// Before the first request there is nothing that could be waited for.
+		// Before its first request the system cannot have waited.
 		if request.Received.After(busy) && !busy.Equal(began) {
 			gap(busy, request.Received)
 		}

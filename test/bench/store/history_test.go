@@ -14,19 +14,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// archivePath is the archive of real versions, beside the repository:
+// archivePath is the archive of real versions, outside of the repository:
 // <operator>/<version>/objects.ndjson.
 const archivePath = "../../../../shared/data/history.tar.xz"
 
 // release is one version of an operator.
 type release struct {
 	operator, version string
-	// number of the revision that it is, from 1.
+	// number is the revision number, starting at 1.
 	number  int
 	objects []manifest.Object
 }
 
-// lines are the manifests as they are in a file.
+// lines returns the manifests as lines of a file.
 func (r release) lines() []byte {
 	var out bytes.Buffer
 	for _, object := range r.objects {
@@ -36,7 +36,7 @@ func (r release) lines() []byte {
 	return out.Bytes()
 }
 
-// histories are the versions of each operator, the oldest first.
+// histories returns the versions of each operator, oldest first.
 func histories(t *testing.T, digester manifest.Digester) [][]release {
 	t.Helper()
 	if _, err := os.Stat(archivePath); err != nil {

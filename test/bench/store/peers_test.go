@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// zipped is gzip's best of the manifests.
+// zipped returns the manifests, compressed by gzip at its best level.
 func zipped(t testing.TB, r release) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -33,7 +33,7 @@ func zipped(t testing.TB, r release) []byte {
 }
 
 // helmBytes returns the size of Helm's record of a release whose chart has the manifests as
-// templates. Helm's own driver encodes it; the metadata of the Secret does not count.
+// templates. Helm's own driver encodes it. The metadata of the Secret does not count.
 func helmBytes(t testing.TB, r release) int {
 	t.Helper()
 	const name = "release"

@@ -21,7 +21,7 @@ import (
 // target is the factor by which all stored content should be smaller than with gzip.
 const target = 6
 
-// TestStore is the whole benchmark.
+// TestStore runs the whole benchmark.
 func TestStore(t *testing.T) {
 	if os.Getenv("BENCH") != "store" {
 		t.Skip("a benchmark that takes a minute and wants the machine for itself: run it by `make bench SUITE=store`")
@@ -38,7 +38,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// total has the sizes of revisions, in bytes.
+// total has the total sizes of revisions, in bytes.
 type total struct {
 	revisions, raw, zipped, helm, whole, deltas, rest int
 }
@@ -56,7 +56,7 @@ func (s total) row(name string) []string {
 	return append(row, fmt.Sprintf("%.2f", float64(s.zipped)/float64(s.deltas)), fmt.Sprintf("%.2f", float64(s.zipped)/float64(s.deltas+s.rest)))
 }
 
-// sizes compares what the revisions take that retention keeps.
+// sizes compares the sizes of the revisions that retention keeps.
 func sizes(t *testing.T, etcd *clientv3.Client, report *measure.Report, digester manifest.Digester, all [][]release) {
 	t.Helper()
 	columns := []string{"operator", "revisions", "JSON", "Helm", "gzip", "whole packs", "packs", "other records", "gzip / packs", "gzip / all"}

@@ -24,7 +24,7 @@ import (
 // kept is the number of revisions of an extension: an active one, and those that retention keeps.
 const kept = 1 + 5
 
-// depot is a store that revisions are created in and retired from, as the API does.
+// depot is a store that creates and retires revisions as the API does.
 type depot struct {
 	t      *testing.T
 	etcd   *clientv3.Client
@@ -32,10 +32,10 @@ type depot struct {
 	keys   penstock.Keys
 	packs  *pack.Store
 	heads  *chain.Heads
-	// deltas tells that packs may be deltas.
+	// deltas allows packs to be deltas.
 	deltas    bool
 	collector *gc.Collector
-	// rebased packs, and created ones.
+	// rebased and created count packs.
 	rebased, created int
 }
 
@@ -57,8 +57,8 @@ func (d *depot) must(err error) {
 	}
 }
 
-// roll makes a release the newest revision of its chain, and retires the oldest when there
-// are too many. The changes in the store are collected, as after every deletion.
+// roll makes a release the newest revision of its chain, and deletes the oldest if there are too
+// many. Then it collects garbage, as Penstock does after every deletion.
 func (d *depot) roll(history []release, at int) {
 	d.t.Helper()
 	ctx, r := d.t.Context(), history[at]
@@ -107,12 +107,12 @@ func (d *depot) put(key string, value []byte) {
 	d.must(err)
 }
 
-// record is the key of a revision.
+// record returns the key of a revision.
 func (d *depot) record(r release) string {
 	return d.keys.All() + v1alpha1.GroupName + "/clusterextensionrevisions/" + fmt.Sprintf("%s-%d", r.operator, r.number)
 }
 
-// sizes are the bytes of keys and values, of packs and of everything else.
+// sizes returns the bytes of keys and values, for packs and for everything else.
 func (d *depot) sizes() (packs, rest int) {
 	d.t.Helper()
 	found, err := d.etcd.Get(d.t.Context(), d.prefix+"/", clientv3.WithPrefix())
@@ -145,7 +145,7 @@ func distinct(objects []manifest.Object) []manifest.Object {
 	})
 }
 
-// sealed is the record of a revision that is rolled out.
+// sealed returns the record of a rolled-out revision.
 func sealed(t *testing.T, r release, uid types.UID) []byte {
 	t.Helper()
 	name := fmt.Sprintf("%s-%d", r.operator, r.number)

@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// serveEmpty makes this program the webhook that does nothing: like Penstock it is a
-// process of its own, or it would be spared what it costs to wake one.
+// serveEmpty makes this program the webhook that does nothing. It is a separate process like
+// Penstock, so that it has the same cost of waking up.
 const serveEmpty = "PENSTOCK_BENCH_EMPTY_WEBHOOK"
 
-// answer is the answer of all webhooks to a request that does not concern them.
+// answer is the answer of all webhooks to a request that they ignore.
 const answer = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"u","allowed":true}}`
 
-// served says where a webhook is.
+// served is the address of a webhook.
 type served struct {
 	URL string `json:"url"`
 	CA  []byte `json:"ca"`
@@ -35,8 +35,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// empty reads reviews and admits them, as the least that a webhook does, until in
-// ends.
+// empty reads and admits reviews, with minimal work, until in ends.
 func empty(in io.Reader, out io.Writer) error {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
@@ -56,7 +55,7 @@ func empty(in io.Reader, out io.Writer) error {
 	return err
 }
 
-// emptyWebhook starts one.
+// emptyWebhook starts an empty webhook.
 func emptyWebhook(t *testing.T) (url string, ca []byte) {
 	t.Helper()
 	program, err := os.Executable()

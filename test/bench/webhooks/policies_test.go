@@ -32,19 +32,20 @@ import (
 const (
 	// policyRounds is the number of turns of each set of policies.
 	policyRounds = 5
-	// enforcing bounds how long a kube-apiserver takes to know of a policy.
+	// enforcing limits the time until a kube-apiserver enforces a policy.
 	enforcing = time.Minute
-	// jobsNamespace has the ServiceAccounts of jobs.
+	// jobsNamespace is the namespace of the jobs' ServiceAccounts.
 	jobsNamespace = "penstock-system"
 )
 
-// policySet is a set of policies that limits the jobs of Penstock during a turn.
+// policySet is a set of policies that limits Penstock's jobs during a turn.
 type policySet struct {
 	name     string
 	policies []*admissionapply.ValidatingAdmissionPolicyApplyConfiguration
 }
 
-// policySets are none, the one that there is, and one for each job, which matches by its user.
+// policySets returns no policy, the real policy, and one policy for each job, which matches by its
+// user.
 func policySets() []policySet {
 	one := serviceaccounts.LimitPolicy(jobsNamespace)
 	each := policySet{name: "one for each job"}
@@ -61,7 +62,7 @@ func policySets() []policySet {
 	return []policySet{{name: "none"}, {serviceaccounts.LimitsName, []*admissionapply.ValidatingAdmissionPolicyApplyConfiguration{one}}, each}
 }
 
-// written is an object that is written again and again.
+// written is an object that is written repeatedly.
 type written struct {
 	name   string
 	client func(*rest.Config) dynamic.ResourceInterface
@@ -107,8 +108,8 @@ func kindsWritten(t *testing.T) []written {
 	}
 }
 
-// TestPolicies measures the processor time that the policies for Penstock's jobs cost
-// kube-apiserver, for writes of users and of the engine.
+// TestPolicies measures the processor time of the policies for Penstock's jobs in kube-apiserver,
+// for writes of users and of the engine.
 func TestPolicies(t *testing.T) {
 	if os.Getenv("BENCH") != "webhooks" {
 		t.Skip("a benchmark that wants the machine for itself: run it by `make bench SUITE=webhooks`")
@@ -133,7 +134,7 @@ func TestPolicies(t *testing.T) {
 			for _, kind := range kinds {
 				for _, who := range slices.Sorted(maps.Keys(writers)) {
 					used := write(t, pid, kind, kind.client(writers[who]), fmt.Sprintf("%d-%d", round, i))
-					if round > 0 { // the first one warms up
+					if round > 0 { // the first round is a warm-up
 						row := kind.name + "/" + who + "/" + set.name
 						samples[row] = append(samples[row], used)
 					}
@@ -157,7 +158,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// write changes a label of an object again and again, and returns what an update took, in ms.
+// write changes a label of an object repeatedly, and returns the processor time of an update, in
+// ms.
 func write(t *testing.T, pid int, kind written, client dynamic.ResourceInterface, turn string) float64 {
 	t.Helper()
 	before, err := measure.CPUOf(pid)
@@ -180,8 +182,8 @@ func write(t *testing.T, pid int, kind written, client dynamic.ResourceInterface
 	return float64(after-before) / float64(time.Millisecond) / float64(kind.writes)
 }
 
-// enforce puts these policies in force and no others, and waits until they are: what one of
-// them refuses is refused, or nothing is.
+// enforce installs exactly these policies, and waits until they are enforced: a request that one of
+// them refuses is refused, or accepted without policies.
 func enforce(t *testing.T, c *cluster.Cluster, set policySet) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), enforcing)
@@ -212,14 +214,14 @@ func enforce(t *testing.T, c *cluster.Cluster, set policySet) {
 	untilRefused(ctx, t, c, len(set.policies) > 0)
 }
 
-// as returns a configuration with all rights that acts in the name of a job.
+// as returns a configuration with all rights that impersonates a job.
 func as(c *cluster.Cluster, j serviceaccounts.Job) *rest.Config {
 	config := rest.CopyConfig(c.Config())
 	config.Impersonate = rest.ImpersonationConfig{UserName: serviceaccount.MakeUsername(jobsNamespace, j.Name), Groups: []string{user.SystemPrivilegedGroup}}
 	return config
 }
 
-// untilRefused waits until each limited job is refused the subresource of an object, or none is.
+// untilRefused waits until a write of each limited job is refused, or until none is.
 func untilRefused(ctx context.Context, t *testing.T, c *cluster.Cluster, want bool) {
 	t.Helper()
 	for _, j := range serviceaccounts.Jobs() {

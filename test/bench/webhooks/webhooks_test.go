@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// rate is the number of reviews in a second.
+	// rate is the number of reviews per second.
 	rate = 200
 	// turn is the time for which one webhook is called before the next one.
 	turn = 5 * time.Second
-	// patience bounds one review, like the timeout of a registration.
+	// patience limits one review, like the timeout of a registration.
 	patience = 3 * time.Second
 )
 
-// review is of an object as large as most are, 4 KB with its managedFields.
+// review returns a review of an object of typical size, 4 KB with its managedFields.
 func review() []byte {
 	return fmt.Appendf(nil, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","operation":"DELETE",`+
 		`"kind":{"group":"","version":"v1","kind":"ConfigMap"},"namespace":"default","name":"a","userInfo":{"username":"alice"},`+
@@ -55,7 +55,7 @@ func newSubject(t *testing.T, name, url, serverName string, ca []byte) subject {
 	return subject{name, url, &http.Client{Transport: transport, Timeout: patience}}
 }
 
-// ask has one review answered, and returns how long that took.
+// ask sends one review, and returns the time until the answer.
 func (s subject) ask(ctx context.Context, body []byte) (time.Duration, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
 	if err != nil {
@@ -79,7 +79,7 @@ func (s subject) ask(ctx context.Context, body []byte) (time.Duration, error) {
 	return took, nil
 }
 
-// turn asks at the rate, whether or not the last one is answered, and returns
+// turn sends reviews at the rate, without waiting for answers, and returns the times in
 // milliseconds.
 func (s subject) turn(t *testing.T, body []byte) []float64 {
 	t.Helper()
@@ -105,7 +105,7 @@ func (s subject) turn(t *testing.T, body []byte) []float64 {
 	return millis
 }
 
-// TestWebhooks is the benchmark.
+// TestWebhooks runs the benchmark.
 func TestWebhooks(t *testing.T) {
 	if os.Getenv("BENCH") != "webhooks" {
 		t.Skip("a benchmark that wants the machine for itself: run it by `make bench SUITE=webhooks`")
@@ -131,7 +131,7 @@ func TestWebhooks(t *testing.T) {
 		for i := range subjects {
 			s := subjects[(round+i)%len(subjects)]
 			millis := s.turn(t, body)
-			if round > 0 { // the first one warms up
+			if round > 0 { // the first round is a warm-up
 				result.Millis[s.name] = append(result.Millis[s.name], measure.SpreadOf(millis).Median)
 				all[s.name] = append(all[s.name], millis...)
 			}
@@ -144,7 +144,7 @@ func TestWebhooks(t *testing.T) {
 		table.Row(s.name, fmt.Sprintf("%.2f", spread.Median), fmt.Sprintf("%.2f to %.2f", spread.Low, spread.High), fmt.Sprint(spread.Samples))
 	}
 	for _, s := range subjects[1:] {
-		// How many times as long, by rounds.
+		// The ratio of times per round.
 		ratio := result.Ratio(s.name, nothing)
 		report.AtMost(s.name+" beside "+nothing, 2, ratio.Median, "times its latency")
 	}

@@ -1,5 +1,5 @@
 // Package order defines the messages between the benchmark and the program with its peers: one line
-// of JSON for each order, and one for its answer.
+// of JSON per order, and one per answer.
 package order
 
 // Verb is the action on releases.
@@ -7,20 +7,20 @@ type Verb string
 
 // Verbs of orders.
 const (
-	// Apply applies the releases' objects, whatever is in the cluster.
+	// Apply applies the releases' objects in any state of the cluster.
 	Apply Verb = "apply"
-	// Rollback returns to the previously applied state.
+	// Rollback restores the previously applied state.
 	Rollback Verb = "rollback"
 	// Remove deletes the releases.
 	Remove Verb = "remove"
 )
 
-// Order asks for one thing to be done with releases.
+// Order requests one action on releases.
 type Order struct {
 	Verb     Verb      `json:"verb"`
 	Releases []Release `json:"releases"`
-	// Workers is the number of releases, or for a loop of objects, that are handled at the same
-	// time.
+	// Workers is the number of releases that are handled in parallel; for a loop, the number of
+	// objects.
 	Workers int `json:"workers"`
 	// CAFile and AuthFile authenticate a client of the charts' registry. They are empty if no
 	// release names a chart.
@@ -32,15 +32,15 @@ type Order struct {
 type Release struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
-	// File has the objects: a JSON array.
+	// File is a JSON array of the objects.
 	File string `json:"file"`
-	// Chart is the reference of a chart that takes the place of File, or empty.
+	// Chart is the reference of a chart, used instead of File, or empty.
 	Chart string `json:"chart,omitempty"`
 }
 
 // Answer is the result of an order.
 type Answer struct {
-	// Millis is the duration, without reading the files.
+	// Millis is the duration without reading the files.
 	Millis float64 `json:"millis"`
 	Error  string  `json:"error,omitempty"`
 }

@@ -29,20 +29,19 @@ import (
 	"github.com/penstock-project/penstock/test/bench/rollout/order"
 )
 
-// timeout of one action of Helm's.
+// timeout limits one of Helm's actions.
 const timeout = 5 * time.Minute
 
-// helm is Helm's Go SDK as a controller uses it: one process, an action for each
-// release, objects by server-side apply, releases kept in Secrets, no waiting for
-// workloads.
+// helm is Helm's Go SDK as a controller would use it: one process, one action per release,
+// server-side apply, releases in Secrets, no waiting for workloads.
 type helm struct {
 	config *rest.Config
 	// served caches discovery for all actions.
 	served discovery.CachedDiscoveryInterface
 	mapper meta.RESTMapper
-	// installed are the releases that there are.
+	// installed are the existing releases.
 	installed map[string]bool
-	// archives pull the charts of a registry, each once, by reference.
+	// archives pull each chart once, by reference.
 	archives map[string]func() ([]byte, error)
 }
 
@@ -77,7 +76,7 @@ func (h *helm) prepare(o order.Order) (func(context.Context) error, error) {
 	}, nil
 }
 
-// configuration returns the configuration of Helm for one or several actions on one release.
+// configuration returns Helm's configuration for one or several actions on one release.
 func (h *helm) configuration(namespace string) (*action.Configuration, error) {
 	configuration := action.NewConfiguration()
 	if err := configuration.Init(&getter{helm: h, namespace: namespace}, namespace, "secrets"); err != nil {
@@ -98,7 +97,7 @@ func (h *helm) task(verb order.Verb, release order.Release) (func(context.Contex
 			if err != nil {
 				return err
 			}
-			// Helm changes a chart that it installs: each release has its own.
+			// Helm modifies a chart that it installs, so each release needs its own copy.
 			packed, err := loader.LoadArchive(bytes.NewReader(content))
 			if err != nil {
 				return fmt.Errorf("reading chart %s: %w", release.Chart, err)
@@ -133,7 +132,7 @@ func install(ctx context.Context, configuration *action.Configuration, release o
 func upgrade(ctx context.Context, configuration *action.Configuration, release order.Release, packed *chart.Chart, values map[string]any) error {
 	do := action.NewUpgrade(configuration)
 	do.Namespace, do.Timeout = release.Namespace, timeout
-	// As an owner who puts right what others changed.
+	// Like an owner that reverts other writers' changes.
 	do.WaitStrategy, do.ServerSideApply, do.ForceConflicts = kube.HookOnlyStrategy, "true", true
 	_, err := do.RunWithContext(ctx, release.Name, packed, values)
 	return err
@@ -153,7 +152,7 @@ func uninstall(configuration *action.Configuration, release order.Release) error
 	return err
 }
 
-// pack makes a chart of the objects, a template each.
+// pack returns a chart with one template per object.
 func pack(release order.Release) (*chart.Chart, error) {
 	objects, err := read(release)
 	if err != nil {
@@ -167,7 +166,7 @@ func pack(release order.Release) (*chart.Chart, error) {
 	return packed, nil
 }
 
-// chartClient is Helm's client of the registry that an order names, or nil.
+// chartClient returns Helm's client for the registry in an order, or nil.
 func chartClient(o order.Order) (*registry.Client, error) {
 	if o.CAFile == "" {
 		return nil, nil
@@ -191,8 +190,7 @@ func pull(client *registry.Client, ref string) ([]byte, error) {
 	return pulled.Chart.Data, nil
 }
 
-// getter gives Helm clients that are not throttled, and what the process knows of
-// the kinds that are served.
+// getter returns clients without throttling, and cached discovery, to Helm.
 type getter struct {
 	*helm
 	namespace string

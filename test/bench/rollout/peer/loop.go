@@ -20,9 +20,8 @@ import (
 	"github.com/penstock-project/penstock/test/bench/rollout/order"
 )
 
-// loop is the least one can do: one server-side apply for each object, with bodies
-// that are encoded already and kinds that are known. Nobody waits for anything,
-// and nothing is remembered.
+// loop is the minimum: one server-side apply per object, with encoded bodies and known kinds. It
+// does not wait, and keeps no state.
 type loop struct {
 	client dynamic.Interface
 	mapper meta.RESTMapper
@@ -44,7 +43,7 @@ func newLoop(config *rest.Config) (*loop, error) {
 	return &loop{client: client, mapper: restmapper.NewDiscoveryRESTMapper(groups)}, nil
 }
 
-// item is an object that is about to be sent.
+// item is an object to send.
 type item struct {
 	client dynamic.ResourceInterface
 	name   string

@@ -1,6 +1,6 @@
 // Command peer runs the tools that `make bench SUITE=rollout` compares with Penstock: Helm's Go
 // SDK, and a loop of one server-side apply per object. It is a separate process, so that its
-// processor time and memory are known. It reads orders from standard input, one per line, and
+// processor time and memory can be measured. It reads orders from standard input, one per line, and
 // answers each with a line.
 //
 //	peer helm KUBECONFIG
@@ -27,10 +27,10 @@ import (
 	"github.com/penstock-project/penstock/test/bench/rollout/order"
 )
 
-// system carries orders out.
+// system executes orders.
 type system interface {
-	// prepare reads what an order needs and returns how to carry it out: only
-	// that is measured.
+	// prepare reads the input of an order and returns the function that executes it. Only that
+	// function is measured.
 	prepare(o order.Order) (func(context.Context) error, error)
 }
 
@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	if err != nil {
 		return fmt.Errorf("reading kubeconfig %s: %w", args[1], err)
 	}
-	// The server has priority and fairness; a limit here would be all one measures.
+	// The server has priority and fairness; a client-side limit would dominate the measurement.
 	config.QPS = -1
 	config.UserAgent = "peer/" + args[0]
 	var peer system
@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	return serve(ctx, peer, in, out)
 }
 
-// serve answers orders until there are no more.
+// serve answers orders until the input ends.
 func serve(ctx context.Context, peer system, in io.Reader, out io.Writer) error {
 	lines, answers := bufio.NewScanner(in), json.NewEncoder(out)
 	lines.Buffer(nil, 1<<20)
@@ -103,7 +103,7 @@ func carryOut(ctx context.Context, peer system, o order.Order) order.Answer {
 	return answer
 }
 
-// each calls a function for every item, some at a time.
+// each calls a function for every item, with a number of parallel workers.
 func each[T any](ctx context.Context, workers int, items []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, workers))

@@ -29,15 +29,15 @@ import (
 	"github.com/penstock-project/penstock/test/bench/rollout/order"
 )
 
-// operatorWorkers is the number of custom resources that are reconciled at the same time.
+// operatorWorkers is the number of custom resources that are reconciled in parallel.
 const operatorWorkers = 2
 
-// operator turns each Central into a release as helm-operator does, with Helm's SDK. A pass asks
-// for the release, renders the chart in an upgrade that is a dry-run, and, when that makes the same
-// manifest, reads every object and puts right what differs; then it writes the status. Passes
-// are for changes of the custom resource's generation and of its workloads. It spares requests:
-// workloads, custom resources and the kinds that are served are read from caches, a status is
-// written when it is another one, and a status that was written wakes nobody.
+// operator installs each Central as a release, as helm-operator does, with Helm's SDK. A pass reads
+// the release and renders the chart in a dry-run upgrade. If the manifest is unchanged, it reads
+// every object and repairs differences. Then it writes the status. Changes of the custom resource's
+// generation and of its workloads start a pass. The operator saves requests: it reads workloads,
+// custom resources and served kinds from caches, and writes only a changed status, which starts no
+// pass.
 type operator struct {
 	*helm
 	chart     *chart.Chart
@@ -49,7 +49,7 @@ type operator struct {
 
 var centrals = schema.GroupVersionResource{Group: "platform.stackrox.io", Version: "v1alpha1", Resource: "centrals"}
 
-// runOperator runs until in ends.
+// runOperator runs until the end of in.
 func runOperator(ctx context.Context, config *rest.Config, folder string, in io.Reader) error {
 	loaded, err := loader.LoadDir(folder)
 	if err != nil {
@@ -79,7 +79,7 @@ func runOperator(ctx context.Context, config *rest.Config, folder string, in io.
 	return err
 }
 
-// watch fills the caches, and asks for passes.
+// watch fills the caches and enqueues passes.
 func (o *operator) watch(ctx context.Context) error {
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(o.client, 0)
 	o.resources = factory.ForResource(centrals).Informer()
@@ -115,7 +115,7 @@ func (o *operator) watch(ctx context.Context) error {
 	return nil
 }
 
-// releaseOf is the release that Helm has noted on an object, as namespace/name.
+// releaseOf returns the release in Helm's annotations on an object, as namespace/name.
 func releaseOf(object *unstructured.Unstructured) string {
 	notes := object.GetAnnotations()
 	if notes["meta.helm.sh/release-name"] == "" {
@@ -150,7 +150,7 @@ func (o *operator) pass(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	// helm-operator takes the spec for the values.
+	// helm-operator uses the spec as values.
 	values, _, err := unstructured.NestedMap(central.Object, "spec")
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (o *operator) pass(ctx context.Context, key string) error {
 	return o.report(ctx, central)
 }
 
-// roll installs or upgrades the release, or puts its objects right.
+// roll installs or upgrades the release, or repairs its objects.
 func (o *operator) roll(ctx context.Context, configuration *action.Configuration, central *unstructured.Unstructured, values map[string]any) error {
 	of := order.Release{Name: central.GetName(), Namespace: central.GetNamespace()}
 	current, err := manifestOf(action.NewGet(configuration).Run(of.Name))
@@ -194,7 +194,7 @@ func manifestOf(made release.Releaser, err error) (string, error) {
 	return accessor.Manifest(), nil
 }
 
-// report writes the status when it is another one.
+// report writes the status if it has changed.
 func (o *operator) report(ctx context.Context, central *unstructured.Unstructured) error {
 	ready := "False"
 	if o.isReady(central) {
@@ -224,11 +224,11 @@ func condition(kind, status, reason string) map[string]any {
 	return map[string]any{"type": kind, "status": status, "reason": reason, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 }
 
-// isReady looks at the workloads of a release.
+// isReady reports whether all workloads of a release are available.
 func (o *operator) isReady(central *unstructured.Unstructured) bool {
 	count := 0
 	for _, informer := range o.workloads {
-		all, _ := informer.GetIndexer().ByIndex(cache.NamespaceIndex, central.GetNamespace()) // the factory makes it
+		all, _ := informer.GetIndexer().ByIndex(cache.NamespaceIndex, central.GetNamespace()) // the factory creates this index
 		for _, kept := range all {
 			workload := kept.(*unstructured.Unstructured)
 			if releaseOf(workload) != central.GetNamespace()+"/"+central.GetName() {
@@ -242,7 +242,7 @@ func (o *operator) isReady(central *unstructured.Unstructured) bool {
 	return count > 0
 }
 
-// isAvailable tells of a workload by its conditions, or by its counts.
+// isAvailable reports whether a workload is available, by its conditions or its counts.
 func isAvailable(workload *unstructured.Unstructured) bool {
 	number := func(path ...string) int64 {
 		value, _, _ := unstructured.NestedInt64(workload.Object, path...)

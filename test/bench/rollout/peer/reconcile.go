@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// reconcile reads every object of a manifest, and puts right what is not as the manifest says.
+// reconcile reads every object of a manifest, and repairs differences.
 func reconcile(configuration *action.Configuration, manifest string) error {
 	all, err := configuration.KubeClient.Build(strings.NewReader(manifest), false)
 	if err != nil {
