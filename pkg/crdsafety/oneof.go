@@ -31,6 +31,7 @@ func registerOneOf(registry validations.Registry) {
 	registry.Register(oneOfCheck, func(map[string]any) (validations.Validation, error) { return &oneOf{}, nil })
 }
 
+// Name returns the name of the check.
 func (*oneOf) Name() string { return oneOfCheck }
 
 // SetEnforcement sets whether the check refuses. The library calls it.

@@ -139,6 +139,7 @@ type Truncation struct {
 // IsZero reports whether nothing was omitted.
 func (t Truncation) IsZero() bool { return t == Truncation{} }
 
+// Add adds the counts of another truncation.
 func (t *Truncation) Add(other Truncation) {
 	t.Fields += other.Fields
 	t.Values += other.Values

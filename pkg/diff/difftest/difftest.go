@@ -18,6 +18,7 @@ import (
 // builtin loads the types only once, because that takes a while.
 var builtin = sync.OnceValues(schema.NewBuiltin)
 
+// Builtin returns the types of Kubernetes.
 func Builtin(t testing.TB) schema.Schema {
 	t.Helper()
 	types, err := builtin()

@@ -118,6 +118,7 @@ func quoted(s string, escape func(*strings.Builder, rune)) string {
 	return b.String()
 }
 
+// Scalar returns null, a boolean, a number or a string as JSON.
 func Scalar(value any) string {
 	if s, ok := value.(string); ok {
 		return Quote(s)

@@ -58,6 +58,7 @@ type builtin struct {
 	types    sync.Map
 }
 
+// TypeOf returns the type of a kind of Kubernetes, or nil.
 func (b *builtin) TypeOf(kind schema.GroupVersionKind) Type {
 	return b.named(NameOf(kind))
 }
@@ -164,6 +165,7 @@ type builtinType struct {
 	fields sync.Map
 }
 
+// Shape implements Type.
 func (t *builtinType) Shape() Shape { return t.shape }
 
 // shapeOf returns the shape of a type. Kubernetes stores its own types in protobuf, which does not

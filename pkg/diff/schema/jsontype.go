@@ -76,6 +76,7 @@ func (t *jsonType) Item() Type {
 	return newJSONType(t.schema["items"])
 }
 
+// Default returns the default in the schema.
 func (t *jsonType) Default(field string, _ Parent) (any, bool) {
 	value, ok := t.property(field)["default"]
 	return value, ok && value != nil

@@ -14,6 +14,7 @@ type Delta struct {
 	OldKeys, NewKeys []string
 }
 
+// Op is the kind of change of a value.
 type Op uint8
 
 // The operations. Inside is for an object or a list that is kept while some of its children change.
@@ -38,6 +39,7 @@ type Child struct {
 	Moved Movement
 }
 
+// Movement is the kind of move of a list item.
 type Movement uint8
 
 // The movements. A moved item has two children: MovedAway at the old position, printed as removed,

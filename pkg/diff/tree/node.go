@@ -53,6 +53,7 @@ type Field struct {
 	Value *Node
 }
 
+// Kind returns the kind of the node.
 func (n *Node) Kind() Kind { return n.kind }
 
 // Scalar returns the value of a scalar: nil, bool, string, int64 or float64. For other kinds it
@@ -128,6 +129,7 @@ func (n *Node) Str() string {
 	return n.text
 }
 
+// IsTrue reports whether the value is the boolean true.
 func (n *Node) IsTrue() bool {
 	return n != nil && n.kind == Scalar && n.scalar == true
 }

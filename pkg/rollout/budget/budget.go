@@ -42,6 +42,7 @@ type Pending struct {
 	Empty map[manifest.ID]bool
 }
 
+// Reason is the reason why a user must confirm a deletion.
 type Reason string
 
 const (
@@ -56,6 +57,7 @@ const (
 	LastWorkload Reason = "last workload"
 )
 
+// Decision is the result of the budget.
 type Decision struct {
 	// Asks holds the objects whose deletion a user must confirm. All other objects may be deleted.
 	Asks map[manifest.ID]Reason

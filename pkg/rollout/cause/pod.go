@@ -77,6 +77,7 @@ func ofPod(pod *corev1.Pod) finding {
 	return containers(pod, base)
 }
 
+// PodID returns the identity of a Pod.
 func PodID(pod *corev1.Pod) manifest.ID {
 	return manifest.ID{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
 }

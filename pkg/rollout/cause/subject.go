@@ -47,6 +47,7 @@ func Explained(id manifest.ID) bool {
 // IsDeployment reports whether the subject is a Deployment, whose Pods have ReplicaSets as owners.
 func (s Subject) IsDeployment() bool { return s.ID.Group == "apps" && s.ID.Kind == "Deployment" }
 
+// IsClaim reports whether the subject is a PersistentVolumeClaim.
 func (s Subject) IsClaim() bool {
 	return s.ID.Group == "" && s.ID.Kind == "PersistentVolumeClaim"
 }

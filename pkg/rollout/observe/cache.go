@@ -210,6 +210,7 @@ type Stats struct {
 	Objects int
 }
 
+// Stats returns the present sizes.
 func (c *Cache) Stats() Stats {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

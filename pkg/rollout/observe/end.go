@@ -28,6 +28,7 @@ type End struct {
 // maxEnds is the largest number of ends that a watch keeps.
 const maxEnds = 1000
 
+// IsJob reports whether an object is a Job.
 func IsJob(id manifest.ID) bool { return id.Group == "batch" && id.Kind == "Job" }
 
 // OutcomeOf returns the outcome in the status of a live Job. It is empty for all other objects.

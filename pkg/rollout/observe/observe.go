@@ -100,6 +100,7 @@ type Interest struct {
 	ByName bool
 }
 
+// GroupVersionKind returns the kind and version to watch.
 func (i Interest) GroupVersionKind() schema.GroupVersionKind {
 	return i.ID.GroupKind().WithVersion(i.Version)
 }

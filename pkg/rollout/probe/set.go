@@ -15,6 +15,7 @@ type set struct {
 	others Probe
 }
 
+// For implements Set.
 func (s *set) For(kind schema.GroupKind) Probe {
 	if p, known := s.kinds[kind]; known {
 		return p

@@ -122,6 +122,7 @@ func versionGone(group string, err error) *VersionGoneError {
 	return &VersionGoneError{Version: version, cause: err}
 }
 
+// IsVersionGone reports whether an error is a *VersionGoneError.
 func IsVersionGone(err error) bool {
 	var gone *VersionGoneError
 	return errors.As(err, &gone)

@@ -95,6 +95,7 @@ type warnings struct{ redactor *redact.Redactor }
 
 var _ rest.WarningHandlerWithContext = warnings{}
 
+// HandleWarningHeaderWithContext logs one warning.
 func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, _ string, text string) {
 	// 299 is the only code that API servers use (RFC 9111, 5.5: the other codes are obsolete).
 	const miscellaneous = 299

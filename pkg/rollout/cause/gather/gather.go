@@ -36,6 +36,7 @@ type Lister interface {
 // Gatherer finds causes. Several goroutines may use it.
 type Gatherer struct{ lister Lister }
 
+// New returns a gatherer.
 func New(lister Lister) *Gatherer { return &Gatherer{lister} }
 
 func pods() schema.GroupVersionResource   { return corev1.SchemeGroupVersion.WithResource("pods") }
