@@ -11,9 +11,9 @@ import (
 // Pool is an amount that users take in parts and return.
 //
 // After taking, a user never has more than is still free. The first user gets at most half of a
-// pool. The next user gets at most half of the rest if the first user keeps its half. Users who
-// take and return continuously converge to equal parts. The pool withdraws nothing: if many users
-// take their maximum in turn and keep it, little is left.
+// pool, and the next user at most half of the rest. Users who take and return continuously converge
+// to equal parts. The pool withdraws nothing: if many users take their maximum in turn and keep it,
+// little is left.
 type Pool struct {
 	size int64
 
@@ -51,8 +51,8 @@ func (p *Pool) TryTake(user string, amount int64) bool {
 	return true
 }
 
-// TryTakeAlone works like TryTake, but a user may take the whole pool while no other user has a
-// part. has is the amount that the caller already has.
+// TryTakeAlone works like TryTake, but the only user may take the whole pool. has is the amount
+// that the caller already has.
 func (p *Pool) TryTakeAlone(user string, has, amount int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +66,7 @@ func (p *Pool) TryTakeAlone(user string, has, amount int64) bool {
 
 // Take waits until the user may take the amount. It returns the context's error if ctx ends first.
 // Users are served in turn. A user who has nothing is served at once, even beyond the size of the
-// pool. Take is for places, of which every user needs at least one.
+// pool. Take is for places, of which every user needs one.
 func (p *Pool) Take(ctx context.Context, user string, amount int64) error {
 	w := p.enqueue(user, amount)
 	select {

@@ -15,10 +15,9 @@ const (
 	// held.
 	DefaultBudget = 256 << 20
 
-	// freeBytes is the length up to which a user's body needs no share of the budget. A user must
-	// be able to archive a broken revision while other users upload large bodies. The server's
-	// limits on requests in flight bound the number of small bodies. The worst small body takes 2
-	// MiB.
+	// freeBytes is the length up to which a user's body needs no share of the budget. Users must be
+	// able to archive a broken revision while others upload large bodies. The server's limits on
+	// requests in flight bound the number of small bodies. The worst small body takes 2 MiB.
 	freeBytes = 16 << 10
 
 	// overdraft is the factor by which a single body may exceed the budget. The server reads such a

@@ -62,9 +62,9 @@ type patientBody struct {
 
 var errOver = errors.New("reading the body: the request has been answered")
 
-// Read implements io.Reader. It removes the deadline after each read. Between two reads, the body
-// may wait without limit. After the end of the body, the server reads the connection to notice that
-// the client closes it, which cancels the request.
+// Read implements io.Reader. It removes the deadline after each read: between two reads, the body
+// may wait without limit. After the body, the server reads the connection to notice that the client
+// closes it, which cancels the request.
 func (b *patientBody) Read(into []byte) (int, error) {
 	if err := b.begin(); err != nil {
 		return 0, err

@@ -26,8 +26,8 @@ const (
 )
 
 // weighJSON returns the approximate memory, in bytes, for decoding a JSON text. Every value follows
-// one of four characters. These characters count within strings as well: the last-applied
-// annotation of kubectl apply is JSON in a string, and is decoded too.
+// one of four characters. They count within strings as well: the last-applied annotation of kubectl
+// apply is JSON in a string, and is decoded too.
 func weighJSON(text []byte) int64 {
 	var values int64
 	for _, c := range text {
@@ -132,7 +132,7 @@ func isNameByte(c byte) bool {
 type expansion struct {
 	limit int64
 	// anchored holds the sizes of the nodes that have an anchor. An anchor precedes its aliases, so
-	// the size is known at each alias. The size of an alias within its own node is not known.
+	// its size is known at each alias, except at an alias within the node itself.
 	anchored map[*yamlv3.Node]int64
 }
 

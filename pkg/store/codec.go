@@ -54,9 +54,9 @@ func (e *UndecodableError) Error() string {
 func (e *UndecodableError) Unwrap() error { return e.Err }
 
 // Encode implements runtime.Encoder. It decodes its result as a test, and returns an
-// *UndecodableError if that fails. Writes are rare, and an unreadable record would block its
-// extension or profile for ever. An object of more than MaxObjectBytes is a *TooLargeError, unless
-// it was stored before the limit existed and does not grow.
+// *UndecodableError if that fails: an unreadable record would block its extension or profile for
+// ever, and writes are rare. An object of more than MaxObjectBytes is a *TooLargeError, unless it
+// was stored before the limit existed and does not grow.
 func (c compressed) Encode(object runtime.Object, w io.Writer) error {
 	var plain bytes.Buffer
 	if err := c.Codec.Encode(object, &plain); err != nil {
@@ -108,9 +108,9 @@ func OpenObject(key string, record []byte) ([]byte, error) {
 // DamagedObject returns the error for an API object that is not JSON of its kind.
 func DamagedObject(key string, err error) error { return objectFormat().Damaged(key, err) }
 
-// larger records the objects above the limit that were stored before the limit existed. The library
-// encodes an object unchanged before it changes it. Users must be able to make such an object
-// smaller, or to delete it.
+// larger records the objects above the limit that were stored before the limit existed. Users must
+// be able to make them smaller or to delete them, and the library encodes an object unchanged
+// before it changes it.
 type larger struct {
 	mu    sync.Mutex
 	bytes map[types.UID]int

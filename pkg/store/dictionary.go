@@ -12,7 +12,7 @@ const (
 	// the frame's content.
 	farWindow = 8 << 20
 	// little is the size, in bytes with the dictionary, up to which a higher compression level does
-	// not pay. Filling its tables takes longer than compressing, and causes most of the garbage of
+	// not pay: filling its tables takes longer than compressing, and causes most of the garbage of
 	// an upgrade. littleAlone is the size without a dictionary.
 	little, littleAlone = 128 << 10, 32 << 10
 )

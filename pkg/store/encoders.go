@@ -7,10 +7,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// encoderPool holds unused encoders. An encoder takes megabytes. Allocating an encoder for each
-// record of some hundred bytes was most of a rollout's allocations. Encoders have no state between
-// two calls, and garbage collection frees unused encoders. So the pools are global, and callers
-// need not know them.
+// encoderPool holds unused encoders. An encoder takes megabytes, and allocating one for each record
+// of some hundred bytes was most of a rollout's allocations. Encoders have no state between two
+// calls, and garbage collection frees unused encoders. So the pools are global, and callers need
+// not know them.
 //
 // An encoder takes several times the memory of its window. So it has the smallest of a few windows
 // that covers the data; a larger window would find nothing more.

@@ -1,5 +1,5 @@
 // Package store has the shared part of all records in Penstock's store: the etcd key of each kind,
-// and the first bytes of a record with its kind and version. The packages below it define the
+// and the first bytes of a record, with its kind and version. The packages below it define the
 // kinds.
 package store
 

@@ -13,7 +13,8 @@ const (
 	// may have 1.5 MiB.
 	defaultPage = 40
 	// FirstPage is the number of records in the first read. Pages grow while they have few bytes
-	// (see NextPage). So many small records are read fast, and large records take little memory.
+	// (see NextPage), so that many small records are read fast, and large records take little
+	// memory.
 	FirstPage = 8
 	pageBytes = 4 << 20
 )

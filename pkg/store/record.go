@@ -19,7 +19,7 @@ type Format struct {
 	// Version is the written version, and the highest readable version.
 	Version byte
 	// Limit bounds the content of a record in bytes, before compression (see Seal). A larger record
-	// is not written, so every written record can be read back in a known amount of memory.
+	// is not written, so every written record can be read in a known amount of memory.
 	Limit int
 	// OldLimit is the higher limit of an earlier Penstock. Records up to this size can be read.
 	OldLimit int

@@ -16,8 +16,7 @@ import (
 const maxUnreadable = 100
 
 // Unreadable collects unreadable records. Callers that read records add them. Before it answers, it
-// reads them from etcd, and drops records that were deleted or written since. Without records, it
-// reads nothing.
+// reads them from etcd, and drops records that were deleted or written since.
 type Unreadable struct {
 	kv clientv3.KV
 

@@ -33,7 +33,7 @@ type Extensions func(ctx context.Context) ([]extension.Extension, error)
 const maxClusters = 16
 
 // Version returns the version of a target's cluster, if the caller may know it. The target "" is
-// the cluster of extensions without a target. The error is the reason why the version is unknown.
+// the default cluster. The error is the reason why the version is unknown.
 type Version func(ctx context.Context, caller user.Info, target string) (clusterversion.Kubernetes, error)
 
 // AskingFor returns the ClusterExtensions that ask for a package. Users with the rights to list

@@ -25,9 +25,9 @@ const longestVersion = 100
 // Revisions returns the revisions of all chains, by chain.
 type Revisions func(ctx context.Context) (map[string][]olm.ClusterExtensionRevision, error)
 
-// InstalledBy returns the installed versions from annotations of revisions. Of each extension, it
-// uses the newest revision that has succeeded. The result is nil for users who cannot list
-// revisions: reading packages must not reveal revisions.
+// InstalledBy returns the installed versions from annotations of revisions. It uses the newest
+// succeeded revision of each extension. The result is nil for users who cannot list revisions:
+// reading packages must not reveal revisions.
 func InstalledBy(revisions Revisions, by authorizer.UnconditionalAuthorizer) catalogpackage.Installed {
 	return func(ctx context.Context) (map[string][]catalogv1alpha1.InstalledVersion, error) {
 		caller, ok := request.UserFrom(ctx)

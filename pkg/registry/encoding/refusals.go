@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// EncoderForVersion returns an encoder that shortens errors of patches. They keep only the unknown
-// fields, or the fields with a wrong type. The library puts the whole object into the error,
-// thousands of bytes (apiserver/pkg/endpoints/handlers/patch.go).
+// EncoderForVersion returns an encoder that shortens errors of patches to the unknown fields, or
+// the fields with a wrong type. The library puts the whole object into the error, thousands of
+// bytes (apiserver/pkg/endpoints/handlers/patch.go).
 func (s text) EncoderForVersion(encoder runtime.Encoder, version runtime.GroupVersioner) runtime.Encoder {
 	return refusals{s.CodecFactory.EncoderForVersion(encoder, version)}
 }

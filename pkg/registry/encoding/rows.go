@@ -49,7 +49,7 @@ func (r *rowWriter) open() bool {
 	return ok
 }
 
-// flush writes the buffer if it has enough bytes. It writes the first byte in a separate call: by
+// flush writes the buffer if it has enough bytes. It writes the first byte in a separate call. By
 // that, the library recognises streaming handlers, and compresses large answers (responsewriters,
 // firstWriteStreamingThresholdBytes).
 func (r *rowWriter) flush(enough int) error {
@@ -219,9 +219,8 @@ func (r *rowWriter) manager(m *metav1.ManagedFieldsEntry) error {
 // the same few sets (see package sharing).
 const fewPlain = 4
 
-// fieldSet writes a set of fields. The set is already JSON, decoded from JSON or made by the
-// library, and is not parsed again. A set that encoding/json would change is written by
-// encoding/json.
+// fieldSet writes a set of fields. The set is already JSON and is not parsed again. encoding/json
+// writes a set that it would change.
 func (r *rowWriter) fieldSet(set *metav1.FieldsV1) error {
 	raw := set.GetRawBytes()
 	if !slices.Contains(r.plain, set) {

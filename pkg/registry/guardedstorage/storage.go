@@ -1,6 +1,6 @@
 // Package guardedstorage is the storage of revisions and plans. It is the stock storage of the API
-// server library over a client that guards writes. The client writes a record only if the chain is
-// unchanged since its check, and if the packs of the record exist (see pkg/store/chainversion).
+// server library over a client that guards writes. The client writes a record only if its chain is
+// unchanged since the check, and if its packs exist (see pkg/store/chainversion).
 package guardedstorage
 
 import (

@@ -166,8 +166,7 @@ func sound(t *testing.T, b *bench, kv clientv3.KV, at string, clean bool) (delta
 // TestCollectionCrashes kills a program at every write, before or after etcd executes it, on a real
 // etcd. The program creates, upgrades, rolls back, imports, runs plans, deletes and collects.
 // Afterwards every revision can be read, and no pack is missing. After another collection, no pack
-// is unreferenced. Packs are deltas, and their bases are collected too. The test samples every
-// ninth write, or every write with FULL=1.
+// is unreferenced. The test samples every ninth write, or every write with FULL=1.
 func TestCollectionCrashes(t *testing.T) {
 	etcd := storetest.Client(t)
 	text := incompressible()

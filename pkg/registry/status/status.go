@@ -36,7 +36,7 @@ func New(resource *genericregistry.Store, strategy Strategy) *REST {
 // New returns an empty object of the resource.
 func (r *REST) New() runtime.Object { return r.store.New() }
 
-// Destroy does nothing: the store belongs to the main resource.
+// Destroy does nothing: the main resource owns the store.
 func (*REST) Destroy() {}
 
 // Get returns the whole object.

@@ -34,14 +34,14 @@ const (
 	// into the plain header of a tar file.
 	maxNameLength = 52
 	// maxHeaderBytes bounds the header of an entry in a tar file, with the rest of the previous
-	// block. Headers of Penstock's archives have 512 bytes. Other archives may describe an entry
-	// before its header, with a MiB each time, any number of times.
+	// block. Headers of Penstock's archives have 512 bytes. In other archives, any number of
+	// extended headers, of a MiB each, may precede it.
 	maxHeaderBytes = 16 << 10
 	// maxWindow bounds the memory of the decompressor. Penstock's archives need 8 MiB.
 	maxWindow = 32 << 20
 	// maxValues bounds the memory for decoding one manifest. It depends on the number of values
 	// more than on the length: about 128 bytes for each value. The largest real manifests,
-	// CustomResourceDefinitions, have 50,000 values.
+	// CustomResourceDefinitions, have 50,000.
 	maxValues = 1 << 20
 )
 

@@ -68,9 +68,9 @@ func NewReader(r io.Reader, limits Limits) (*Reader, error) {
 // Close frees the memory of the Reader.
 func (r *Reader) Close() { r.decompressor.Close() }
 
-// Next returns the next item. It returns io.EOF when the archive is complete and all checksums
-// match. After an error all further calls fail. Next ends with its context, even while it only
-// parses data in memory.
+// Next returns the next item, or io.EOF when the archive is complete and all checksums match. After
+// an error all further calls fail. Next ends with its context, even while it only parses data in
+// memory.
 func (r *Reader) Next(ctx context.Context) (Item, error) {
 	if r.err != nil {
 		return Item{}, r.err

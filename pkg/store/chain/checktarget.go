@@ -37,8 +37,8 @@ func targetFormat() store.Format {
 
 // CheckTarget records the cluster of the inventories; empty means the host. If any inventory lists
 // objects in another cluster, it returns an *OtherTargetError. With forget, it empties these
-// inventories instead: their objects stay in that cluster without a record. It ignores inventories
-// that name their own cluster (see Inventory.Cluster).
+// inventories instead: their objects stay there without a record. It ignores inventories that name
+// their own cluster (see Inventory.Cluster).
 func (s *Inventories) CheckTarget(ctx context.Context, cluster string, forget bool) error {
 	key := s.keys.Target()
 	stored, err := store.Get(ctx, s.kv, key)

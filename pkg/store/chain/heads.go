@@ -14,8 +14,8 @@ import (
 )
 
 // Heads reads and changes the heads of chains. Every change is a function of the current head, and
-// is repeated if another writer was faster. So of two revisions that want the same number, only one
-// gets it. Only Forget deletes a head, so a used number stays used after all revisions are deleted.
+// is repeated if another writer was faster. So of two revisions that want the same number, one gets
+// it. Only Forget deletes a head, so a used number stays used after all revisions are deleted.
 type Heads struct {
 	kv   clientv3.KV
 	keys store.Keys
@@ -51,7 +51,7 @@ func headFormat() store.Format {
 const plainHeads = 3
 
 // maxHeadJSON bounds the JSON of a head, in bytes, and the memory to read it. It is far above the
-// size of all rows and texts, even with six bytes for each byte of text.
+// size of all rows and texts, with six bytes for each byte of text.
 const maxHeadJSON = 4 << 20
 
 // Get returns the head of a chain, and whether there is one.
@@ -61,8 +61,8 @@ func (s *Heads) Get(ctx context.Context, name string) (Head, bool, error) {
 }
 
 // Create returns the head's part of the transaction that writes a new revision: it takes the number
-// and adds the history row. seen is the head that was read before the chain's revisions. The errors
-// of the write are the errors of Advance. hold then holds the chain's owner; nil means no hold.
+// and adds the history row. seen is the head that was read before the chain's revisions. The write
+// has the errors of Advance. hold then holds the chain's owner; nil means no hold.
 func (s *Heads) Create(seen Head, row Row, hold *Hold) *store.CompanionWrite {
 	return s.beside(seen.Name, func(h *Head) error {
 		take := h.advance
@@ -166,8 +166,8 @@ func (s *Heads) SetOwner(ctx context.Context, name string, uid types.UID) error 
 }
 
 // ensure works like change, for facts that stay: that a revision exists, and its history. A head
-// keeps these facts while the revision exists. So if the cached head has them, ensure does not read
-// the head again. A revision that was created after Forget has another uid.
+// keeps them while the revision exists, so if the cached head has them, ensure does not read the
+// head again. A revision that was created after Forget has another uid.
 func (s *Heads) ensure(ctx context.Context, name, doing string, apply func(*Head) error) error {
 	if known, ok := s.known.Get(s.keys.Head(name)); ok {
 		if head, err := s.decode(name, known); err == nil {

@@ -47,8 +47,8 @@ func (e *FencedError) Error() string {
 }
 
 // Load returns the inventory of a chain and the etcd revision of its last write, for Save. An
-// inventory that was never saved is empty, at revision 0. Empty inventories are not deleted:
-// otherwise a writer that started from revision 0 would succeed.
+// inventory that was never saved is empty, at revision 0. Empty inventories are not deleted: a
+// writer that started from revision 0 would then succeed.
 func (s *Inventories) Load(ctx context.Context, chain string) (Inventory, int64, error) {
 	if chain == "" {
 		return Inventory{}, 0, errors.New("loading an inventory: the extension has no name")

@@ -29,7 +29,7 @@ type Gone func(ctx context.Context, holder string) (bool, error)
 //	err = attempt.Settle(ctx, err)
 //
 // Acquire is the last step before the record is written, so a refused request claims nothing. Until
-// Settle, the claim has a lease. So a process that dies in between leaves no claim. No other
+// Settle, the claim has a lease, so a process that dies in between leaves no claim. No other
 // process can take the claim of a record that is about to be written.
 type Attempt struct {
 	claims *Claims

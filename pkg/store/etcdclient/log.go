@@ -12,7 +12,7 @@ import (
 const grpcWarnings = 5
 
 // LimitLog keeps warnings of gRPC out of this process's log, unless the log is verbose. They are
-// about connections that gRPC itself restores. The code that waits for an etcd reports an outage.
+// about connections that gRPC itself restores; the code that waits for an etcd reports an outage.
 // The API server library logs all of them: more than twenty lines if an embedded etcd ends first.
 // LimitLog must be called before gRPC is used.
 func LimitLog() {

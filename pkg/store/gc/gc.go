@@ -117,7 +117,7 @@ const maxRounds = 4
 
 // The writes of one collection must fit into the space that a full store reserves for deletions, at
 // least 32 MiB (storehealth.Reserved). etcd counts overwritten and deleted records until its
-// history is compacted. If a collection wrote more, etcd would refuse the deletions too.
+// history is compacted. Above this space, etcd would refuse the deletions too.
 const (
 	// maxRebased bounds the bytes of packs that one collection rebases, approximately.
 	maxRebased = 4 << 20
@@ -228,9 +228,9 @@ func (s state) present() int {
 	return n
 }
 
-// look reads the records of the store. It reads page after page, without a fixed etcd revision. So
-// it ends even if etcd compacts its history meanwhile. A store at its quota compacts every 15 s,
-// must become smaller, and may need longer to be read.
+// look reads the records of the store, page after page, without a fixed etcd revision. So it ends
+// even if etcd compacts its history meanwhile. A store at its quota compacts every 15 s, must
+// become smaller, and may need longer to be read.
 //
 // For a pack with a candidate key, the result is as consistent as a read at one moment. The keys
 // are read first. While the candidate key exists, no record and no pack can add a reference to the

@@ -132,10 +132,10 @@ func (c *Collector) tidy(ctx context.Context, s state) (int, error) {
 	return c.write(ctx, "deleting parts of packs that were never finished", parts)
 }
 
-// rebaseLast rebases packs whose base has no other references. It rebases them onto a newer base.
-// If only one pack still needs the base, it makes that pack whole. A base that two or more packs
-// need stays, because making one of them whole would take as much space as the base. rebaseLast
-// returns the numbers of rebased and of postponed packs.
+// rebaseLast rebases packs whose base has no other references onto a newer base. If only one pack
+// still needs the base, it makes that pack whole. A base that two or more packs need stays, because
+// making one of them whole would take as much space as the base. It returns the numbers of rebased
+// and of postponed packs.
 func (c *Collector) rebaseLast(ctx context.Context, s state) (rebased, putOff int, err error) {
 	if c.rebase == nil {
 		return 0, 0, nil

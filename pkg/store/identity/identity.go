@@ -1,7 +1,7 @@
 // Package identity distinguishes stores. A store may be restored empty or from an old backup, or
 // may belong to another cluster. To clients, objects then seem deleted, and garbage collection
 // would act on that. So a store has an identity, and the host cluster keeps a witness of it (a
-// Mark). Judge compares the two and decides whether the store may be served.
+// Mark). Judge decides from both whether the store may be served.
 package identity
 
 import (

@@ -34,7 +34,7 @@ type found struct {
 
 // findBase returns the base for a new pack of a chain: the nearest pack of the chain, or the base
 // of that pack, so that a base is always whole. It returns nil if there is no base: then the pack
-// is stored whole. Unreadable other packs do not prevent the write.
+// is stored whole. Unreadable packs are skipped.
 func (s *Store) findBase(ctx context.Context, root string, chain []string) (*found, error) {
 	looked := 0
 	for _, earlier := range chain {
@@ -161,8 +161,8 @@ func sealDelta(content []byte, b *found, whole sealed) ([]byte, error) {
 	return record, nil
 }
 
-// Rebase makes a delta whole, so that it no longer needs its base. It reports whether it wrote; a
-// whole pack stays unchanged. The content stays the same. Rebase reads again if another process
+// Rebase makes a delta whole, so that it no longer needs its base. Its content stays the same.
+// Rebase reports whether it wrote; a whole pack stays unchanged. It reads again if another process
 // writes the pack meanwhile.
 //
 // The errors are the same as those of Objects: without its base, a delta cannot be made whole.
@@ -177,9 +177,9 @@ func (s *Store) Rebase(ctx context.Context, root string) (bool, error) {
 }
 
 // RebaseOnto encodes a delta again, against the pack onto. Every chain that has the delta must also
-// have onto. It returns true if the delta no longer needs its old base. It returns false, and
-// writes nothing, if the new delta would save less than a third, or if onto cannot be a base.
-// Otherwise it works like Rebase.
+// have onto. It returns true if the delta no longer needs its old base. If the new delta would save
+// less than a third, or if onto cannot be a base, it writes nothing and returns false. Otherwise it
+// works like Rebase.
 func (s *Store) RebaseOnto(ctx context.Context, root, onto string) (bool, error) {
 	return s.rebase(ctx, root, func(read opened, modRevision int64) (bool, error) {
 		if onto == root || onto == read.base {

@@ -27,9 +27,9 @@ type Leases interface {
 type reservationKey struct{}
 
 // Reserve returns a context in which every stored pack is kept until release, even without a
-// reference. It is for operations that are too long to start again, such as an import. Other
-// writers get an error if a pack was collected meanwhile (see store.Referable). A process whose
-// reservation expired while it was suspended gets this error too.
+// reference. It is for operations that are too long to start again, such as an import. Without a
+// reservation, or after it expired while the process was suspended, a writer gets an error if a
+// pack was collected (see store.Referable).
 func (s *Store) Reserve(ctx context.Context, leases Leases) (reserved context.Context, release func(), err error) {
 	lease, err := leases.Grant(ctx, reservationSeconds)
 	if err != nil {

@@ -58,8 +58,8 @@ type Pack struct {
 }
 
 // Kept returns the roots to keep: referenced or reserved packs, and the base of every existing
-// pack. A new record may still refer to an unreferenced delta, so a base is deleted only after its
-// deltas.
+// pack. A new record may still refer to an unreferenced delta, so its base is deleted only after
+// it.
 func Kept(packs []Pack, referred Set) map[string]bool {
 	there, kept := make(map[string]bool, len(packs)), make(map[string]bool, len(packs))
 	for _, pack := range packs {

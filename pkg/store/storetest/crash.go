@@ -28,8 +28,8 @@ const (
 )
 
 // CrashingKV executes writes, up to a chosen write, which crashes. Afterwards every operation
-// fails, as in a killed process, unless the process continues. A transaction is a write if one of
-// its branches writes.
+// fails, as in a killed process, unless the process continues. A transaction is a write if a branch
+// of it writes.
 type CrashingKV struct {
 	clientv3.KV
 	// Disturb is called before a Disturbed write.

@@ -15,9 +15,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Memory is a fake etcd in memory with reads and transactions of the current state. It is for tests
-// with so many histories that each must be very fast. Tests with watches, leases or older revisions
-// need Client.
+// Memory is a fake etcd in memory with reads and transactions of the current state, for tests with
+// many histories, which must be very fast. Tests with watches, leases or older revisions need
+// Client.
 type Memory struct {
 	// Before is called before each operation, with its context, and without a lock; it may be nil.
 	Before func(context.Context)

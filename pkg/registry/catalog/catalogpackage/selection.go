@@ -22,8 +22,7 @@ import (
 //
 // The label selector and the field catalog select catalogs. The request gets each package from the
 // preferred catalog among them. The other fields filter the result. So -l catalog=community shows
-// all packages of this catalog, as an extension with this selector sees them, even if another
-// catalog is preferred otherwise.
+// all packages of this catalog, as an extension with this selector sees them.
 type chosen struct {
 	labels labels.Selector
 	fields fields.Selector

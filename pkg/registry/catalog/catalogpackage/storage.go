@@ -23,8 +23,8 @@ type Inventory interface {
 	At(version inventory.Version) *inventory.Snapshot
 }
 
-// Installed returns the installed versions by package, as far as the caller of the request may know
-// them. It returns nil for a caller without the right.
+// Installed returns the installed versions by package that the caller may know. It returns nil for
+// a caller without the right.
 type Installed func(ctx context.Context) (map[string][]v1alpha1.InstalledVersion, error)
 
 // Storage holds the endpoints.
@@ -52,7 +52,7 @@ type endpoint struct {
 	installed Installed
 }
 
-// Destroy does nothing: the endpoint holds no resources.
+// Destroy does nothing.
 func (endpoint) Destroy() {}
 
 // known returns the current catalogs. Before the first list of the cluster's catalogs it returns an

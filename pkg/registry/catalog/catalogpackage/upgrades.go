@@ -59,7 +59,7 @@ func NewUpgrades(catalogs Inventory, asking Asking) *UpgradesREST {
 // New returns an empty list.
 func (*UpgradesREST) New() runtime.Object { return &v1alpha1.CatalogPackageUpgrades{} }
 
-// Destroy does nothing: the endpoint holds no resources.
+// Destroy does nothing.
 func (*UpgradesREST) Destroy() {}
 
 // NewGetOptions returns the query parameters. The subresource has no subpath.

@@ -42,8 +42,8 @@ func (r *REST) beginning(options *metainternalversion.ListOptions) (*inventory.S
 	if err != nil {
 		return nil, err
 	}
-	// A version that is newer than this process's snapshot has expired too: it is from another
-	// process, and this process may never have the same snapshot.
+	// A version newer than this process's snapshot is from another process. It has expired too,
+	// because this process may never have the same snapshot.
 	found := r.catalogs.At(wanted)
 	if found == nil || !found.Complete() {
 		return nil, gone(wanted, current)

@@ -75,7 +75,7 @@ var _ rest.NamedCreater = &ApproveREST{}
 // New returns an empty request.
 func (*ApproveREST) New() runtime.Object { return &hco.PlanApprovalRequest{} }
 
-// Destroy does nothing: the store belongs to the main resource.
+// Destroy does nothing: the main resource owns the store.
 func (*ApproveREST) Destroy() {}
 
 // Create approves a plan.
@@ -164,7 +164,7 @@ var _ rest.NamedCreater = &RetryREST{}
 // New returns an empty request.
 func (*RetryREST) New() runtime.Object { return &hco.PlanRetryRequest{} }
 
-// Destroy does nothing: the store belongs to the main resource.
+// Destroy does nothing: the main resource owns the store.
 func (*RetryREST) Destroy() {}
 
 // Create requests that the plan is computed again.
@@ -212,7 +212,7 @@ var _ rest.NamedCreater = &RollbackREST{}
 // New returns an empty request.
 func (*RollbackREST) New() runtime.Object { return &hco.PlanRollbackRequest{} }
 
-// Destroy does nothing: the store belongs to the main resource.
+// Destroy does nothing: the main resource owns the store.
 func (*RollbackREST) Destroy() {}
 
 // Create requests the plan. It approves nothing.

@@ -46,8 +46,8 @@ func unreviewed(ctx context.Context, plan, stored *hco.ConfigurationPlan) error 
 }
 
 // judge grants, keeps or withdraws the plan's approval after a write of its spec. request is true
-// if the write asks for a different plan; then judge adds the user to the requesters. The function
-// unreviewed refuses approvals of plans that were not reviewed.
+// if the write asks for a different plan; then judge adds the user to the requesters. unreviewed
+// refuses approvals of plans that were not reviewed.
 func (s *strategy) judge(ctx context.Context, plan *hco.ConfigurationPlan, change governance.Change, request bool) {
 	if all, err := governance.Requests(plan.Status.RequestedBy, requester(ctx)); request && err == nil {
 		plan.Status.RequestedBy = all // otherwise, ValidateUpdate refuses the write

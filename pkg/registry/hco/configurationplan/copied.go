@@ -13,8 +13,8 @@ import (
 const restoreLabel = "velero.io/restore-name"
 
 // copyOf returns the reason why a new plan is a copy of a stored plan, or "". Action Apply in a
-// copy may be an approval from another cluster. copyOf examines only traces of a backup or restore.
-// A file in which a user declares Apply does not have these traces.
+// copy may be an approval from another cluster. copyOf examines only traces of a backup or restore,
+// which a user's file does not have.
 func copyOf(plan *hco.ConfigurationPlan) string {
 	if name, ok := plan.Labels[restoreLabel]; ok {
 		return "label " + restoreLabel + " says that restore " + name + " created the plan"

@@ -32,12 +32,12 @@ var _ rest.Getter = &ExportREST{}
 // New returns an empty list.
 func (*ExportREST) New() runtime.Object { return &hco.PlanManifestList{} }
 
-// Destroy does nothing: the store belongs to the main resource.
+// Destroy does nothing: the main resource owns the store.
 func (*ExportREST) Destroy() {}
 
 // Get returns the manifests of the approved plan. Each names the plan and its hash, and lacks the
-// marks of governed targets. A user who cannot read all targets gets an error, because a partial
-// export would not be the approved plan.
+// marks of governed targets. A user who cannot read all targets gets an error: a partial export
+// would not be the approved plan.
 func (r *ExportREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	found, err := r.store.Get(ctx, name, options)
 	if err != nil {

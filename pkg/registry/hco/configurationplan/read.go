@@ -20,8 +20,8 @@ import (
 )
 
 // ManifestsREST serves the subresource manifests: the complete targets after the plan. A manifest
-// may contain values of the target, also from before a run. So only users who may read the target
-// get it.
+// may contain values of the target, also from before a run. So it is only for users who may read
+// the target.
 type ManifestsREST struct {
 	store  *genericregistry.Store
 	packs  Packs
@@ -33,7 +33,7 @@ var _ rest.Getter = &ManifestsREST{}
 // New returns an empty list.
 func (*ManifestsREST) New() runtime.Object { return &hco.PlanManifestList{} }
 
-// Destroy does nothing: the store belongs to the main resource.
+// Destroy does nothing: the main resource owns the store.
 func (*ManifestsREST) Destroy() {}
 
 // Get returns the manifests of the last computed plan. It leaves out targets that the caller cannot
@@ -79,7 +79,7 @@ var _ rest.Getter = &HistoryREST{}
 // New returns an empty history.
 func (*HistoryREST) New() runtime.Object { return &v1alpha1.PlanHistory{} }
 
-// Destroy does nothing: the endpoint holds no resources.
+// Destroy does nothing.
 func (*HistoryREST) Destroy() {}
 
 // Get returns the runs, newest first. Without runs, the list is empty.
@@ -131,7 +131,7 @@ var _ rest.Getter = &DiffREST{}
 // New returns an empty diff.
 func (*DiffREST) New() runtime.Object { return &v1alpha1.PlanDiff{} }
 
-// Destroy does nothing: the store belongs to the main resource.
+// Destroy does nothing: the main resource owns the store.
 func (*DiffREST) Destroy() {}
 
 // Get compares the current targets with the plan.

@@ -20,8 +20,8 @@ import (
 const maxReviewedBytes = 1 << 20
 
 // Reviewed identifies the plan that the author of a write has read. Its values are from the body of
-// the request. The patched object cannot be used: it has the stored hash and resourceVersion even
-// if the patch names neither.
+// the request. The patched object has the stored hash and resourceVersion even if the patch names
+// neither.
 type Reviewed struct {
 	// PlanHash is spec.approvedPlanHash, or a test of status.planHash in a JSON patch.
 	PlanHash string

@@ -1,4 +1,3 @@
 // Package configurationprofile is the REST storage of configurationprofiles: the available
-// profiles, and their state in the cluster. It stores nothing; package survey computes the answer
-// for each read.
+// profiles, and their state in the cluster. It stores nothing; package survey computes each answer.
 package configurationprofile

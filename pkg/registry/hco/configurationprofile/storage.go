@@ -24,9 +24,9 @@ type Surveyor interface {
 	Survey(ctx context.Context, selected func(name string) bool) ([]v1alpha1.ConfigurationProfile, error)
 }
 
-// REST serves profiles: get and list. Like ComponentStatus, they cannot be watched, because no
-// event reports changes of the cluster. Garbage collection, quota, backups and GitOps tools ignore
-// resources that cannot be created, deleted or watched.
+// REST serves profiles: get and list. They cannot be watched, because no event reports changes of
+// the cluster. Garbage collection, quota, backups and GitOps tools ignore resources that cannot be
+// created, deleted or watched.
 type REST struct {
 	surveyor Surveyor
 	table
@@ -49,7 +49,7 @@ func (*REST) New() runtime.Object { return &v1alpha1.ConfigurationProfile{} }
 // NewList returns an empty list.
 func (*REST) NewList() runtime.Object { return &v1alpha1.ConfigurationProfileList{} }
 
-// Destroy does nothing: the endpoint holds no resources.
+// Destroy does nothing.
 func (*REST) Destroy() {}
 
 // NamespaceScoped is false, as for plans.

@@ -28,7 +28,7 @@ var _ rest.NamedCreater = &EvaluateREST{}
 // New returns an empty request.
 func (*EvaluateREST) New() runtime.Object { return &hco.ProfileEvaluation{} }
 
-// Destroy does nothing: the store belongs to the main resource.
+// Destroy does nothing: the main resource owns the store.
 func (*EvaluateREST) Destroy() {}
 
 // Create returns the items of a definition for the options of the request.

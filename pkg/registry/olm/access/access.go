@@ -1,6 +1,5 @@
 // Package access checks further rights of a request's caller. Reads that are computed from several
-// objects need these checks: the right to the computed object must not replace the rights to its
-// sources.
+// objects need them: the right to the computed object must not replace the rights to its sources.
 package access
 
 import (
@@ -19,8 +18,8 @@ import (
 
 const (
 	// MaxNamespaces and MaxNames bound the access reviews about Secrets for one request. The first
-	// review covers all Secrets of a namespace. If it is denied, each Secret needs its own review.
-	// A right that is not checked counts as denied.
+	// review covers all Secrets of a namespace. If it is denied, each Secret needs a review. An
+	// unchecked right counts as denied.
 	MaxNamespaces = 100
 	MaxNames      = 100
 
@@ -75,8 +74,7 @@ func (c *Caller) MayGetSecret(ctx context.Context, namespace, name string) (bool
 
 // MayKnowSecret reports whether the caller may know the content of a Secret. The right to get or to
 // patch it suffices: kube-apiserver answers even an empty or dry-run patch with the whole object.
-// MayKnowSecret checks the rights to all Secrets first, then to the Secrets of the namespace, then
-// to this Secret.
+// It checks the rights to all Secrets, then to those of the namespace, then to this Secret.
 func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (bool, error) {
 	for _, scope := range []struct{ namespace, name string }{{}, {namespace: namespace}, {namespace, name}} {
 		for _, verb := range []string{"get", "patch"} {
@@ -140,9 +138,8 @@ func (c *Caller) NeedCreate(ctx context.Context) error {
 	return c.need(ctx, authz.Right{Verb: "create"})
 }
 
-// NeedBegin returns nil if the caller may begin an extension without objects. It applies the rule
-// that admission applies to an empty first revision: the right to begin or to bypass the check
-// suffices.
+// NeedBegin returns nil if the caller may begin an extension without objects. As for an empty first
+// revision, the right to begin or to bypass the check suffices.
 func (c *Caller) NeedBegin(ctx context.Context, extension string) error {
 	for _, asked := range []authz.Right{authz.Bypass(extension), authz.Begin(extension)} {
 		allowed, err := c.may(ctx, asked)

@@ -12,8 +12,8 @@ import (
 )
 
 // stampAcknowledgements records who acknowledges a finding of upgrade readiness, and when. For a
-// new revision, stored has no annotations. An acknowledgement that a write does not change keeps
-// its stamp. A stamp without an acknowledgement is removed.
+// new revision, stored has no annotations. An unchanged acknowledgement keeps its stamp. A stamp
+// without an acknowledgement is removed.
 func (s *strategy) stampAcknowledgements(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) {
 	stamps := map[string]string{}
 	for key := range revision.Annotations {

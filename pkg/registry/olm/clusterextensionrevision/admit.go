@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// admitter admits creates of revisions that do not arrive at the endpoint of the main resource. It
-// admits them as that endpoint would, on behalf of the caller.
+// admitter admits creates of revisions that arrive at other endpoints. It admits them like the
+// endpoint of the main resource, on behalf of the caller.
 type admitter struct {
 	admission  admission.Interface
 	interfaces admission.ObjectInterfaces

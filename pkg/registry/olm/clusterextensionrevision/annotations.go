@@ -40,7 +40,7 @@ func serverAnnotationPaths() []fieldpath.Path {
 }
 
 // keepServerAnnotations restores the annotations that only the server sets. For a new revision,
-// stored has none. A controller of this process may write the controllers' annotations.
+// stored has none. Controllers of this process may change controllerAnnotations.
 func keepServerAnnotations(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) {
 	requester, known := request.UserFrom(ctx)
 	internal := known && admissionrequest.IsInternal(ctx, requester)
@@ -76,9 +76,9 @@ func notes() []string {
 
 // keepNotes restores the annotations by which the controllers of ClusterExtensions and ChartKinds
 // record the source of a revision. The controllers set them at the creation, possibly in a user's
-// name, and change them in Penstock's name. Without keepNotes, another user could choose the
-// version that counts as installed, or block further revisions. A rollback gets the annotations of
-// its restored content.
+// name, and change them in Penstock's name. Otherwise, another user could choose the version that
+// counts as installed, or block further revisions. A rollback gets the annotations of its restored
+// content.
 //
 // Every user can set the bundle and its version on a revision that no controller created.
 func keepNotes(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) {

@@ -30,8 +30,8 @@ type ApplyCheck interface {
 }
 
 // applicable wraps the validation of a create: it refuses manifests that server-side apply cannot
-// accept, before anything is written. The check is the last, so that users without rights in a
-// cluster learn nothing about its types.
+// accept. The check is the last before the write, so that users without rights in a cluster learn
+// nothing about its types.
 //
 // Manifests of an earlier revision or of an import may have been rolled out before this check
 // existed. They only cause warnings.
@@ -78,8 +78,8 @@ func (r *REST) applicable(validate rest.ValidateObjectFunc, objects []manifest.O
 	}
 }
 
-// foreseen returns warnings of certain failures. Imported revisions get none because they were
-// rolled out before. Archived revisions get none because they are not rolled out.
+// foreseen returns warnings of certain failures. Imported revisions were rolled out before, and
+// archived revisions are not rolled out, so they get none.
 func (r *REST) foreseen(ctx context.Context, revision *olm.ClusterExtensionRevision, objects []manifest.Object) []string {
 	if pastFrom(ctx) != nil || revision.Spec.LifecycleState == olm.LifecycleStateArchived {
 		return nil

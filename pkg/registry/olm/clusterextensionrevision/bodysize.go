@@ -22,8 +22,8 @@ const (
 )
 
 // checkRest refuses a revision's body if a part other than manifests is far larger than the store
-// allows. Because of manifests, a body may be large. Without checkRest, the endpoint would decode
-// the rest, compute managedFields and call admission before validation counts it.
+// allows. A body may be large because of its manifests. Validation would count the rest only after
+// the endpoint has decoded it, computed managedFields and called admission.
 func checkRest(tree map[string]any) error {
 	if bytes := encodedBytes(tree["metadata"]); bytes > objectmeta.MaxBytes {
 		return tooLargeBody("metadata", bytes, objectmeta.MaxBytes)

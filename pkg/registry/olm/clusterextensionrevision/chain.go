@@ -19,8 +19,8 @@ const maxPrevious = 10
 type ChainFunc func(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
 
 // previousOf returns the previous revisions of a new revision: all with lower numbers that are not
-// archived, newest first. It omits proposals that wait for approval. They were never rolled out and
-// may be withdrawn.
+// archived, newest first. It omits proposals that wait for approval, which were never rolled out
+// and may be withdrawn.
 func previousOf(revisions []olm.ClusterExtensionRevision, number int64) []olm.PreviousRevision {
 	var alive []*olm.ClusterExtensionRevision
 	for i := range revisions {

@@ -21,7 +21,7 @@ import (
 type Bodies interface {
 	// PutInChain stores the manifests of a revision, in order, and returns the root that names them
 	// together. Storing the same manifests again writes nothing. The stored form may depend on
-	// earlier packs of the chain; chain names their roots, nearest first.
+	// earlier packs of the chain, whose roots are in chain, nearest first.
 	PutInChain(ctx context.Context, objects []manifest.Object, chain []string) (root string, err error)
 	// Read returns verified manifests by digest.
 	Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error)
@@ -66,9 +66,9 @@ func (c *contents) read(ctx context.Context, revision *olm.ClusterExtensionRevis
 	return objects, nil
 }
 
-// collect returns all manifests of a new revision, in order. An entry with only a digest gets the
-// manifest of another revision of the chain. A digest that no revision has is the client's mistake,
-// 422 Invalid. A read failure is an internal error.
+// collect returns all manifests of a new revision, in order. It takes missing manifests from other
+// revisions of the chain. A digest that no revision has is the client's mistake, 422 Invalid. A
+// read failure is an internal error.
 func (c *contents) collect(ctx context.Context, revision *olm.ClusterExtensionRevision, held *staged) ([]manifest.Object, error) {
 	if err := c.borrow(ctx, revision, held); err != nil {
 		return nil, err

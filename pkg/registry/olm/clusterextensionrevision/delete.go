@@ -44,11 +44,11 @@ func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateOb
 // keep the objects, into the revision.
 //
 // The store calls the validation inside the update that sets deletionTimestamp, and passes the very
-// object that it then writes. So one write contains both, and controllers always see both. See
+// object that it then writes. So one write contains both. See
 // updateForGracefulDeletionAndFinalizers in registry/store.go. The library does not promise to pass
 // the object itself; the tests of this package delete real revisions to check it. The documented
-// hook, CheckGracefulDelete, is not called for a revision that is already being deleted. A later
-// request to keep the objects must work too.
+// hook, CheckGracefulDelete, is not called for a revision that is already being deleted, but a
+// later request to keep the objects must work too.
 func recordDeletion(validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		revision, ok := obj.(*olm.ClusterExtensionRevision)

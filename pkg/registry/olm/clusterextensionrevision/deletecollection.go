@@ -20,10 +20,10 @@ import (
 // deletePage is the number of revisions per list, as in the library.
 const deletePage = 10000
 
-// DeleteCollection deletes all revisions that a list returns. It deletes chains in parallel. It
-// deletes the revisions of one chain in order, oldest first, and checks each deletion against the
-// result of the previous deletion. If a revision cannot be deleted, newer revisions of its chain
-// stay. After all chains, it returns the first error.
+// DeleteCollection deletes all revisions that a list returns. It deletes chains in parallel, and
+// the revisions of one chain in order, oldest first. It checks each deletion against the result of
+// the previous one. If a revision cannot be deleted, newer revisions of its chain stay. After all
+// chains, it returns the first error.
 func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *internalversion.ListOptions) (runtime.Object, error) {
 	listed, err := r.listed(ctx, list)
 	if err != nil {

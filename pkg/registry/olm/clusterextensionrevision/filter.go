@@ -108,9 +108,8 @@ func userOf(req *http.Request) string {
 	return ""
 }
 
-// admit returns the request as the endpoint must see it. It returns an error if decoding the body,
-// here or in the endpoint, would take too much memory. The new request's context holds the removed
-// manifests.
+// admit returns the request as the endpoint must see it, or an error if decoding its body would
+// take too much memory. The new request's context holds the removed manifests.
 func (f *filter) admit(req *http.Request, share *requestbody.Share) (*http.Request, error) {
 	info, ok := request.RequestInfoFrom(req.Context())
 	form := requestbody.FormOf(req.Header.Get("Content-Type"), req.Method)
@@ -142,9 +141,8 @@ func (f *filter) admit(req *http.Request, share *requestbody.Share) (*http.Reque
 	return req, form.Check(replacement)
 }
 
-// replace returns the body of a write of Penstock's kinds as the endpoint must see it. For a
-// revision, it moves the manifests into held, and seals held. It refuses a body with too many
-// elements.
+// replace returns the body of a write of Penstock's kinds as the endpoint must see it. It moves the
+// manifests of a revision into held, and seals held. It refuses a body with too many elements.
 func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []byte, form requestbody.Form, held *staged, share *requestbody.Share) ([]byte, error) {
 	defer held.seal()
 	tree, err := form.Decode(body, share)
@@ -229,7 +227,7 @@ func (f *filter) knownOf(ctx context.Context, info *request.RequestInfo) map[ent
 }
 
 // fillFacts sets the facts of entries that have only a digest to those of the stored revision.
-// Otherwise, server-side apply would take missing or wrong facts for a change of content. A
+// Otherwise, server-side apply would treat missing or wrong facts as a change of content. A
 // manifest that the stored revision lacks is a change anyway.
 func fillFacts(known map[entryKey]facts, entries []map[string]any) {
 	for _, entry := range entries {

@@ -8,8 +8,8 @@ import (
 )
 
 // StoreFull returns the answer to a write for which etcd has no space: 507. A 503 would ask clients
-// to try again soon, and a 500 would report a defect. The answer has no Retry-After, so that
-// clients do not wait but show it to the user.
+// to try again soon, and a 500 would report a defect. There is no Retry-After, so that clients do
+// not wait but show the error to the user.
 func StoreFull() *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure,

@@ -70,8 +70,8 @@ func NewImporter(revisions *REST, scheme *runtime.Scheme, admit admission.Interf
 
 // Admit does everything that a create by the caller does, except writing the revision and taking
 // its number. It returns the revision to write. The given revision has its manifests inline. With
-// dryRun the manifests are not stored. Without dryRun, a revision that is never written leaves an
-// unreferenced pack. beside holds admitted revisions of the chain that are not written yet.
+// dryRun the manifests are not stored. Otherwise, a revision that is never written leaves an
+// unreferenced pack. beside holds admitted, unwritten revisions of the chain.
 func (i *Importer) Admit(ctx context.Context, revision *olm.ClusterExtensionRevision, past *Past, beside []*olm.ClusterExtensionRevision, dryRun bool) (*olm.ClusterExtensionRevision, error) {
 	// Each revision has its own staged manifests, so that they are not all in memory together.
 	held := newStaged()
@@ -126,8 +126,8 @@ func (i *Importer) Write(ctx context.Context, admitted *olm.ClusterExtensionRevi
 	if err != nil {
 		return err
 	}
-	// The revision was checked together with all revisions of the import before any of them
-	// existed. Other creates in the chain wait until all are written.
+	// The revision was checked together with the other revisions of the import. Other creates in
+	// the chain wait until all are written.
 	chain, _, _ := olm.ChainOf(revision.Name)
 	ctx = chainversion.Counting(ctx, chain)
 	chainversion.From(ctx).Refers(rootOf(revision))

@@ -208,7 +208,7 @@ func writeEntry(entry *olm.RevisionObject, object manifest.Object) {
 const onlyAsOne = "mutating admission must not add a manifest, and a JSON patch must set a manifest as one value"
 
 // strange reports whether an entry has an inline manifest of a Secret that the filter has not seen.
-// Such a manifest is not used: the caller's right to know the stored Secret was not checked.
+// It is not used, because the caller's right to know the stored Secret was not checked.
 func strange(entry *olm.RevisionObject, held *staged) bool {
 	object, err := manifest.Parse(entry.Object.Raw)
 	return err == nil && object.IsSecret() && held.strange(object.ID)

@@ -20,7 +20,7 @@ import (
 // requests.
 const ownTimeout = 34 * time.Second
 
-// Own writes revisions for the controllers of this process without a connection, so nothing is
+// Own writes revisions for the controllers of this process without a connection: nothing is
 // encoded, authenticated or decoded. It uses the storage, strategy and admission of requests. The
 // audit log has no events of these writes.
 type Own struct {

@@ -56,8 +56,7 @@ func (r *REST) judge(ctx context.Context, name string) error {
 }
 
 // judgeCreate works like judge, for a create. Its precondition is the version before the strategy
-// read the chain's revisions. If the chain has changed since, data taken from it may be wrong, and
-// the write fails.
+// read the chain's revisions: if the chain has changed since, data taken from it may be wrong.
 func (r *REST) judgeCreate(ctx context.Context, name string) error {
 	precondition, held := chainversion.From(ctx), stagedFrom(ctx)
 	chain, _, ok := olm.ChainOf(name)
@@ -101,9 +100,9 @@ func wasCollected(err error) bool {
 	return errors.As(err, &collected)
 }
 
-// superseded refuses Penstock's own archival of a revision that no newer revision has replaced.
-// Penstock's rights are not checked for an archival. The controllers saw a newer revision in a
-// cache. A user with rights to only that revision's objects may have archived it since.
+// superseded refuses Penstock's own archival of a revision if no newer revision has replaced it.
+// Penstock's rights are not checked, and the controllers rely on a cache. A user may have archived
+// the newer revision since, with only the rights to its own objects.
 func (r *REST) superseded(ctx context.Context, updated, old *olm.ClusterExtensionRevision) error {
 	if !isArchivedByPenstock(ctx, updated, old) {
 		return nil

@@ -16,9 +16,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// The endpoint merges and compares lists with keys before validation, and before it checks the
-// requester's rights. This takes time by the square of their length. So the number of elements in a
-// body is bounded here, for every encoding.
+// The endpoint merges and compares lists with keys before it validates and checks the requester's
+// rights. This takes time by the square of their length. So the number of elements in a body is
+// bounded here, for every encoding.
 
 // maxKeyed bounds lists with keys that have no limit in the API.
 const maxKeyed = 256
@@ -130,8 +130,8 @@ func count(body any, path []string) int {
 }
 
 // checkPatchAmounts works like checkAmounts, for the operations of a JSON patch. It counts the
-// elements in their values, and the operations that add an element to the same list. No operation
-// may copy or move an existing value to a bounded list, because its length is unknown.
+// elements in their values, and the operations that add an element to the same list. An operation
+// must not copy or move an existing value to a bounded list, because its length is unknown.
 func checkPatchAmounts(info *request.RequestInfo, operations []map[string]any) error {
 	return refuseAmounts(info, info.Name, func(errs *field.ErrorList) {
 		for _, a := range amounts() {

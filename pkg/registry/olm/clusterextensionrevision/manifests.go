@@ -39,7 +39,7 @@ var (
 // New returns an empty list.
 func (r *ManifestsREST) New() runtime.Object { return &v1alpha1.RevisionManifestList{} }
 
-// Destroy does nothing: the store belongs to the main resource.
+// Destroy does nothing: the main resource owns the store.
 func (r *ManifestsREST) Destroy() {}
 
 // NewGetOptions returns the query parameters; there is no path below the

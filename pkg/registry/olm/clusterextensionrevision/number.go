@@ -36,7 +36,7 @@ type Heads interface {
 }
 
 // seen returns the head of the chain that a new revision joins. It is read before the revision is
-// judged. Judgements by the chain's revisions hold while the head is unchanged.
+// judged: judgements by the chain's revisions hold while the head is unchanged.
 func (r *REST) seen(ctx context.Context, revision *olm.ClusterExtensionRevision, dryRun bool) (chain.Head, error) {
 	// Validation has checked the name.
 	name, number, _ := olm.ChainOf(revision.Name)

@@ -26,8 +26,8 @@ import (
 // compares reports whether a write may reveal a comparison of a Secret's manifest with stored
 // content before admission checks the rights. An update always does. A create does if its entry has
 // a digest. For other Secrets in a create, admission requires the rights to create and to patch
-// before the user sees a digest. For a create-only Secret, admission requires less, so it is
-// checked here too.
+// before the user sees a digest. It requires less for a create-only Secret, so compares returns
+// true.
 func compares(verb string, entry map[string]any, object manifest.Object) bool {
 	if !object.IsSecret() {
 		return false

@@ -30,8 +30,8 @@ const (
 )
 
 // Shares prevents one user or one chain from filling the store. After a create, neither may use
-// more than remains free for other users, as in package fairshare. Shares checks nothing until half
-// of the quota is used, because the rule cannot be broken earlier. It is safe for concurrent use.
+// more than remains free for other users, as in package fairshare. The rule cannot be broken until
+// half of the quota is used, so nothing is checked before. Shares is safe for concurrent use.
 type Shares struct {
 	// Room returns the free bytes below the quota. scarce is false without a quota, and while at
 	// least half of the quota is free.
@@ -127,9 +127,8 @@ func total(packs map[string]int64) int64 {
 	return sum
 }
 
-// exceeds returns the holder whose share a create would exceed, and the space that it uses. It
-// returns "" if no share is exceeded. A holder without revisions always gets its first bytes while
-// any are free.
+// exceeds returns the holder whose share a create would exceed, or "", and the space that it uses.
+// A holder without revisions always gets its first bytes while any are free.
 func exceeds(free, adds, byUser, byChain int64) (whose string, used int64) {
 	switch {
 	case byUser > 0 && byUser+adds > free-adds:

@@ -11,10 +11,10 @@ import (
 
 type stagedKey struct{}
 
-// staged holds, by digest, the manifests of one request that its revision no longer contains. It
-// lives in the request's context, not in a call of Create or Update. The endpoint calls again with
-// the already stripped object if the first try was too large to store. GuaranteedUpdate also
-// prepares an object several times.
+// staged holds, by digest, the manifests of one request that were removed from its revision. It
+// lives in the request's context: the endpoint calls Create or Update again, with the stripped
+// object, if the first try was too large to store. GuaranteedUpdate also prepares an object several
+// times.
 type staged struct {
 	// mu guards against the goroutine of a timed-out request, which may still run after the filter
 	// has returned.
@@ -92,8 +92,8 @@ func (s *staged) seal() {
 	s.sealed = true
 }
 
-// admits reports whether a manifest that is found inline may be stored. It may if it was in the
-// request, or if the request is not sealed.
+// admits reports whether a manifest that is found inline may be stored: it was in the request, or
+// the request is not sealed.
 func (s *staged) admits(object manifest.Object) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

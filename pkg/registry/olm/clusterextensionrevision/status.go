@@ -54,7 +54,7 @@ func (statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Obj
 
 // forgetStatusManagers removes entries of updates to status from managedFields. The controllers own
 // all of status. The entries would be a fifth of every revision, in the store, in caches and in
-// lists, also in lists of metadata. Entries of applies to status stay, because they have a meaning.
+// lists, also of metadata. Entries of applies to status have a meaning, and stay.
 func forgetStatusManagers(revision *olm.ClusterExtensionRevision) {
 	revision.ManagedFields = slices.DeleteFunc(revision.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Subresource == "status" && entry.Operation == metav1.ManagedFieldsOperationUpdate

@@ -229,8 +229,8 @@ func (r *REST) Contents(ctx context.Context, revision *olm.ClusterExtensionRevis
 	return objects, nil
 }
 
-// notRead returns the error for unreadable manifests. The manifests are collected together with the
-// last revision that has them. If that revision was deleted meanwhile, the error is Not Found.
+// notRead returns the error for unreadable manifests. They are collected together with the last
+// revision that has them. If that revision was deleted meanwhile, the error is Not Found.
 func notRead(ctx context.Context, revisions *genericregistry.Store, name string, failed error) error {
 	if errors.As(failed, new(*pack.MissingError)) {
 		if _, err := revisions.Get(ctx, name, &metav1.GetOptions{}); apierrors.IsNotFound(err) {
@@ -272,9 +272,9 @@ func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectI
 	return out, created, changed(name, r.refused(ctx, name, err))
 }
 
-// storeContents wraps the validation of a create. Validation is the last step before the store
-// writes the record, so nothing is stored for a refused request. A crash before that write leaves
-// an unreferenced pack.
+// storeContents wraps the validation of a create, the last step before the store writes the record.
+// So nothing is stored for a refused request. A crash before that write leaves an unreferenced
+// pack.
 func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest.ValidateObjectFunc {
 	take := r.takeContents(validate, packAnnotation, dryRun)
 	return func(ctx context.Context, obj runtime.Object) error {
@@ -282,9 +282,9 @@ func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest
 		if err := r.judgeCreate(ctx, revision.Name); err != nil {
 			return err
 		}
-		// The head is read before admission reads the chain. The number is taken only if the head
-		// is unchanged at the write. Otherwise a requester could cause the deletion of a revision's
-		// objects without a check of their rights.
+		// The head is read before admission reads the chain, and must be unchanged at the write.
+		// Otherwise a requester could cause the deletion of a revision's objects without a check of
+		// their rights.
 		seen, err := r.seen(ctx, revision, dryRun)
 		if err != nil {
 			return err

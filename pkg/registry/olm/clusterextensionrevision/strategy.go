@@ -206,8 +206,8 @@ func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) 
 	return objectmeta.Bounded(append(errs, validation.ValidateRevisionUpdate(revision, stored, removed...)...))
 }
 
-// removed returns, for an update that resumes or approves a revision, digests of removed objects:
-// one for each earlier revision, as in the diffs. It returns them only if the update can
+// removed returns the digests of the objects that an update, which resumes or approves a revision,
+// removes from each earlier revision, as in the diffs. It returns them only if the update can
 // acknowledge one.
 func (s *strategy) removed(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) ([]string, error) {
 	chain, _, ok := olm.ChainOf(revision.Name)
@@ -308,7 +308,7 @@ func notHeld(revision *olm.ClusterExtensionRevision, held *staged) []entryKey {
 // setFacts sets the facts of every entry, independent of the client's values. It takes them from
 // the manifests of this request, or from revisions with the same manifest. An unknown manifest has
 // none. With keep, stored facts stay: a revision keeps its meaning even if a later release derives
-// more facts from the same manifest.
+// more facts from it.
 func setFacts(revision *olm.ClusterExtensionRevision, held *staged, known map[entryKey]facts, keep bool) {
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
 		if entry.Object != nil {

@@ -12,10 +12,10 @@ import (
 )
 
 // `kubectl describe` prints an unknown kind in alphabetical order: metadata, then all of spec, then
-// status. Users need status first, but it would follow a screen of objects. So the server keeps a
-// summary of status in an annotation, which is printed at the top. It is one line for a revision
-// without faults; otherwise it has the conditions and the faulty objects. The server writes it
-// together with status. It contains only facts from status.
+// status. Users need status first. So the server keeps a summary of status in an annotation, which
+// is printed at the top. It is one line for a revision without faults; otherwise it has the
+// conditions and the faulty objects. The server writes it together with status, and it contains
+// only facts from status.
 
 const (
 	// describedLine is the number of characters of an annotation line that kubectl describe prints.
@@ -48,8 +48,8 @@ func conditionsLine(conditions []metav1.Condition) string {
 	return strings.Join(parts, ", ")
 }
 
-// faultsOf returns one line for each object that blocks the revision, except objects that the text
-// named already contains. It reports whether there are such objects.
+// faultsOf returns one line for each object that blocks the revision, except objects that named
+// already contains. It reports whether any object blocks the revision.
 func faultsOf(revision *olm.ClusterExtensionRevision, named string) (lines []string, some bool) {
 	left := 0
 	for _, phase := range revision.Status.Phases {

@@ -85,7 +85,7 @@ var _ rest.NamedCreater = &DecisionREST{}
 // New returns an empty request.
 func (*DecisionREST) New() runtime.Object { return &olm.RolloutRequest{} }
 
-// Destroy does nothing: the store belongs to the main resource.
+// Destroy does nothing: the main resource owns the store.
 func (*DecisionREST) Destroy() {}
 
 // Create decides, in one write that is repeated if the rollout changed meanwhile:

@@ -25,8 +25,7 @@ const (
 	// queueTimeout is the time that a comparison waits for running comparisons.
 	queueTimeout = 10 * time.Second
 	// maxComparedBytes bounds the manifests that are compared at the same time, in bytes of JSON.
-	// Decoded, they take about ten times as much. The two largest possible revisions fit, if they
-	// are compared alone.
+	// Decoded, they take about ten times as much. The two largest possible revisions just fit.
 	maxComparedBytes = 2 * v1alpha1.MaxManifestBytes
 	// entryBytes is added to the size of each object, because a revision does not show the size of
 	// Secrets.

@@ -1,4 +1,4 @@
 // Package revisiondiff serves comparisons of revisions. The subresource diff compares a revision
-// with the previous one. The virtual resource revisiondiffs compares any two revisions. The package
-// stores nothing; package diff compares.
+// with the previous one. The virtual resource revisiondiffs compares any two revisions. It stores
+// nothing; package diff compares.
 package revisiondiff

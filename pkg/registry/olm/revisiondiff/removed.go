@@ -14,9 +14,9 @@ import (
 const reasonDeletionAsks = "DeletionAsks"
 
 // nameRemoved adds the digest of the objects that a paused revision removes from an earlier
-// revision. It also reports whether the rollout needs an acknowledgement. A user who does not see
-// all objects cannot acknowledge. The digest belongs to one stored revision, so a proposal that is
-// not stored has none.
+// revision, and a note if the rollout needs an acknowledgement. A user who does not see all objects
+// cannot acknowledge. The digest belongs to one stored revision, so a proposal that is not stored
+// has none.
 func (s *scope) nameRemoved(out *v1alpha1.RevisionDiff, from, to *olm.ClusterExtensionRevision) {
 	if to.Spec.LifecycleState != olm.LifecycleStatePaused || from == nil || from.Spec.Revision >= to.Spec.Revision || chainOf(from) != chainOf(to) {
 		return

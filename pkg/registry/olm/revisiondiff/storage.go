@@ -25,7 +25,7 @@ type endpoint struct {
 // New returns an empty diff.
 func (*endpoint) New() runtime.Object { return &v1alpha1.RevisionDiff{} }
 
-// Destroy does nothing: the endpoint holds no resources.
+// Destroy does nothing.
 func (*endpoint) Destroy() {}
 
 // NewGetOptions returns the query parameters. The subresource has no subpath.

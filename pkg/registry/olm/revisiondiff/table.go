@@ -27,10 +27,10 @@ const (
 
 // table prints tables of diffs: one row for each changed object.
 //
-// Notes are sent as warnings. kubectl prints warnings on stderr before the table, as soon as it has
-// the headers, and in colour on a terminal. So scripts that parse the rows are not affected. Rows
-// could not hold notes: kubectl sorts and aligns rows, so one sentence in a column would push the
-// other columns off the screen. With -o yaml they are notes.
+// Notes are sent as warnings, which kubectl prints on stderr before the table, in colour on a
+// terminal. So scripts that parse the rows are not affected. Rows could not hold notes: kubectl
+// sorts and aligns rows, so one sentence in a column would push the other columns off the screen.
+// With -o yaml they are notes.
 type table struct{}
 
 func columns() []metav1.TableColumnDefinition {

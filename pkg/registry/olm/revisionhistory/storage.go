@@ -48,7 +48,7 @@ type endpoint struct {
 // New returns an empty history.
 func (*endpoint) New() runtime.Object { return &v1alpha1.RevisionHistory{} }
 
-// Destroy does nothing: the endpoint holds no resources.
+// Destroy does nothing.
 func (*endpoint) Destroy() {}
 
 // read returns the history of an extension. An extension that never had a revision is not found.

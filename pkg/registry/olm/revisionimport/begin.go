@@ -13,8 +13,8 @@ import (
 )
 
 // mayBegin returns nil if the caller may use up the numbers in the archive. If the archive has
-// revisions and only small gaps, the rights to create the revisions suffice. Otherwise the caller
-// needs the right to begin an extension: no other right would be checked.
+// revisions and only small gaps, the rights to create the revisions suffice. Otherwise no other
+// right would be checked, so the caller needs the right to begin an extension.
 func (in *incoming) mayBegin(ctx context.Context) error {
 	if in.chain.Highest > chain.MaxNumber {
 		return apierrors.NewBadRequest(fmt.Sprintf("extension %s of the archive: highest is %d, %d is allowed", in.name, in.chain.Highest, chain.MaxNumber))

@@ -68,10 +68,10 @@ func (in *incoming) revision(ctx context.Context, item archive.Item) (*olm.Clust
 	return revision, in.past(item.Revision, revision), nil
 }
 
-// disarm removes the automatic rollback of an imported revision. An automatic rollback writes and
-// deletes without a requester. So a user who enables it needs the rights to all its effects. These
-// depend on the other revisions of the chain, which are not stored yet. For a paused revision, the
-// rights are checked when it is resumed.
+// disarm removes the automatic rollback of an imported revision. A rollback without a requester
+// needs the rights of the user who enables it, to all its effects. These depend on the other
+// revisions of the chain, which are not stored yet. For a paused revision, the rights are checked
+// when it is resumed.
 func disarm(ctx context.Context, name string, spec *v1alpha1.ClusterExtensionRevisionSpec) {
 	if spec.OnFailure != v1alpha1.OnFailureRollback || spec.LifecycleState == v1alpha1.LifecycleStateArchived ||
 		spec.LifecycleState == v1alpha1.LifecycleStatePaused {
@@ -131,7 +131,7 @@ func inline(spec *v1alpha1.ClusterExtensionRevisionSpec, objects []manifest.Obje
 type owners map[types.UID]error
 
 // keepOwners returns references to owners that exist in this cluster with the uid in the archive.
-// For other owners, garbage collection would delete the revision. keepOwners warns once about each
+// With other owners, garbage collection would delete the revision. keepOwners warns once about each
 // missing owner.
 func (in *incoming) keepOwners(ctx context.Context, from []archive.Owner) []metav1.OwnerReference {
 	var kept []metav1.OwnerReference

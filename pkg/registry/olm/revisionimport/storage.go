@@ -102,7 +102,7 @@ func NewREST(deps Deps) *REST {
 // New returns the type of the answer: the history of the chain.
 func (*REST) New() runtime.Object { return &v1alpha1.RevisionHistory{} }
 
-// Destroy does nothing: the endpoint holds no resources.
+// Destroy does nothing.
 func (*REST) Destroy() {}
 
 // ConnectMethods returns POST.

@@ -53,7 +53,7 @@ func NewREST(revisions Revisions, authorizer authorizer.UnconditionalAuthorizer)
 // New returns an empty manifest.
 func (*REST) New() runtime.Object { return &v1alpha1.RevisionManifest{} }
 
-// Destroy does nothing: the endpoint holds no resources.
+// Destroy does nothing.
 func (*REST) Destroy() {}
 
 // NamespaceScoped is false, as for revisions; the namespace of the object is in

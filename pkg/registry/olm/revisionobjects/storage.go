@@ -44,7 +44,7 @@ func NewSubresourceREST(revisions Revisions, live Live) *SubresourceREST {
 // New returns an empty answer.
 func (*SubresourceREST) New() runtime.Object { return &v1alpha1.RevisionObjects{} }
 
-// Destroy does nothing: the endpoint holds no resources.
+// Destroy does nothing.
 func (*SubresourceREST) Destroy() {}
 
 // Get returns the current state of a revision's objects.

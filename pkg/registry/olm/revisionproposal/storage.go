@@ -62,7 +62,7 @@ func NewREST(deps Deps) *REST {
 // New returns the type of the request.
 func (*REST) New() runtime.Object { return &olm.ClusterExtensionRevision{} }
 
-// Destroy does nothing: the store belongs to the main resource.
+// Destroy does nothing: the main resource owns the store.
 func (*REST) Destroy() {}
 
 // ProducesMIMETypes returns no further types.

@@ -88,7 +88,7 @@ func NewREST(deps Deps) *REST {
 // New returns an empty request.
 func (*REST) New() runtime.Object { return &v1alpha1.RevisionRollback{} }
 
-// Destroy does nothing: the store belongs to the main resource.
+// Destroy does nothing: the main resource owns the store.
 func (*REST) Destroy() {}
 
 // Create rolls back:

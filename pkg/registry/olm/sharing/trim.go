@@ -13,8 +13,7 @@ import (
 // trim minimizes the memory of a decoded revision, except its phases' lists of objects. A decoder
 // allocates a string for each word, and lists with spare capacity. Words that thousands of
 // revisions share are kept once. The revision's own strings are moved into one allocation:
-// scattered small strings would keep the memory between them, garbage of decoding, from being
-// freed.
+// scattered small strings would keep garbage between them from being freed.
 //
 // The revision still owns its lists and maps.
 func trim(revision *olm.ClusterExtensionRevision) {

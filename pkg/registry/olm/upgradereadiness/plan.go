@@ -37,7 +37,7 @@ const (
 	// mostCandidates bounds the candidate versions of one extension, lowest first.
 	mostCandidates = 8
 	// kept is the time for which the contents of a bundle are cached. Failures, and contents of an
-	// image without a digest, are cached for unusedKept after the last request. So a repeated
+	// image without a digest, are cached for unusedKept after the last request, so that a repeated
 	// request for a plan completes.
 	kept, unusedKept = time.Hour, time.Minute
 )
@@ -67,9 +67,8 @@ type Settings struct {
 	Namespace, Config string
 }
 
-// PlanREST serves the subresource plan: the same answer as the main resource, computed with the
-// rendered bundles of the next versions. Rendering continues after the request, so a later request
-// has the bundle.
+// PlanREST serves the subresource plan: the same answer, computed with the rendered bundles of the
+// next versions. Rendering continues after the request, so a later request has the bundle.
 type PlanREST struct {
 	*REST
 	rendered *rendered

@@ -97,7 +97,7 @@ func NewREST(deps Deps) *REST { return &REST{deps: deps, places: fairshare.NewPo
 // New returns an empty answer.
 func (*REST) New() runtime.Object { return &v1alpha1.UpgradeReadiness{} }
 
-// Destroy does nothing: the endpoint holds no resources.
+// Destroy does nothing.
 func (*REST) Destroy() {}
 
 // NamespaceScoped is false, as for revisions.

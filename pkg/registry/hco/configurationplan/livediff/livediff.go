@@ -131,9 +131,9 @@ func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco
 // asItShouldBe is the message for a target that needs no change.
 const asItShouldBe = "it is as it should be"
 
-// showChanged fills in the changes of a target by the run: its state before, and its current state,
-// limited to fields of the intent. Later changes of other writers are not shown. Without an intent,
-// all changes are shown.
+// showChanged fills in the changes of a target by the run. They are limited to fields of the
+// intent, so that later changes of other writers are not shown. Without an intent, all changes are
+// shown.
 func (d *Differ) showChanged(ctx context.Context, out *v1alpha1.PlanDiffItem, plan *hco.ConfigurationPlan, item hco.PlanItem, kept kept) error {
 	ref := planwork.Ref(v1alpha1.TargetRef(item.TargetRef), item.Digest)
 	var raw, intent []byte
@@ -193,8 +193,8 @@ func (d *Differ) show(ctx context.Context, out *v1alpha1.PlanDiffItem, item hco.
 	return nil
 }
 
-// Lacks returns the right to read a target if the caller does not have it. For a kind that is not
-// served it returns the right too, because the right cannot be checked.
+// Lacks returns the right to read a target if the caller does not have it. The right to a kind that
+// is not served counts as missing, because it cannot be checked.
 func (d *Differ) Lacks(ctx context.Context, target manifest.Ref) (string, error) {
 	lacks, err := d.lacks(ctx, target, "get")
 	if meta.IsNoMatchError(err) {

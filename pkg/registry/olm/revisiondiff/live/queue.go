@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// objectsAtOnce bounds the objects of all running previews. It allows one revision of the
-	// largest size, or 300 of the usual size. Several of the largest size at once would all time
-	// out.
+	// objectsAtOnce bounds the objects of all running previews: one revision of the largest size,
+	// or 300 of the usual size. Several of the largest size at once would all time out.
 	objectsAtOnce = 4000
 	// maxWait is the time that a preview waits for running previews.
 	maxWait = 10 * time.Second
