@@ -91,7 +91,7 @@ func TestAdoptedCrash(t *testing.T) {
 	}
 }
 
-// TestAdoptedGoes: an object that was to be adopted and is deleted before that is created.
+// TestAdoptedGoes: the engine creates an object that is deleted before its adoption.
 func TestAdoptedGoes(t *testing.T) {
 	for name, describe := range map[string]func(*script) *script{
 		"phases": func(r *script) *script { return r },

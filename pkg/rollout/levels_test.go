@@ -142,7 +142,7 @@ func TestFailingObjectDoesNotStopItsSiblings(t *testing.T) {
 	}
 }
 
-// TestLevelsDoNotGoBack: a workload of level 0 fails while level 1 is in progress.
+// TestLevelsDoNotGoBack: level 1 continues when a workload of level 0 fails.
 func TestLevelsDoNotGoBack(t *testing.T) {
 	s := newSaga()
 	s.refuse = refusing("apply", theirs, apierrors.NewInternalError(errors.New("the webhook is down")))

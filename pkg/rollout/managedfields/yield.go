@@ -15,8 +15,8 @@ import (
 // scaleSubresource is the subresource that autoscalers and `kubectl scale` write to.
 const scaleSubresource = "scale"
 
-// Yields maps each field of a manifest that is left to another manager to that manager. Fields have
-// the spelling of manifest.FieldPath.
+// Yields maps fields that are left to other managers to these managers. Fields have the spelling of
+// manifest.FieldPath.
 type Yields map[string]string
 
 // Yielding returns the fields of a manifest that are left to other managers. These are fields
