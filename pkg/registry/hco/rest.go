@@ -30,7 +30,7 @@ type Deps struct {
 	// Schemas is used for warnings about definitions. Evaluator computes plans of a definition.
 	Schemas   configurationprofiledefinition.Schemas
 	Evaluator configurationprofiledefinition.Evaluator
-	// Unreadable records unreadable records; nil records none.
+	// Unreadable collects unreadable records; nil collects none.
 	Unreadable *store.Unreadable
 }
 

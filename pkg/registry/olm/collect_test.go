@@ -117,7 +117,7 @@ func runs(kv clientv3.KV, number int64) act {
 	}
 }
 
-// forgets deletes the first run, as the fifty-first run does.
+// forgets deletes the first run, as storing the fifty-first run does.
 func forgets(kv clientv3.KV) act {
 	return func(_ *bench, ctx context.Context) error {
 		key := store.NewKeys(prefix).Runs("plan")

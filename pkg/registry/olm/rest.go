@@ -68,7 +68,7 @@ type Deps struct {
 	Render upgradereadiness.Render
 	// Readiness returns further sources for the upgrade readiness of the cluster.
 	Readiness upgradereadiness.Sources
-	// Unreadable records unreadable records; nil records none.
+	// Unreadable collects unreadable records; nil collects none.
 	Unreadable *store.Unreadable
 }
 

@@ -10,7 +10,7 @@ const (
 	FirstStart State = "FirstStart"
 	// Healthy means that the store matches its witness and is not behind it.
 	Healthy State = "Healthy"
-	// Empty means that the witnessed store does not exist.
+	// Empty means that the store is empty, although the host has a witness.
 	Empty State = "Empty"
 	// Foreign means that the store has another identity than the witness, or records without an
 	// identity.

@@ -39,7 +39,7 @@ func act(ctx context.Context, store *genericregistry.Store, name string, dryRun 
 func taken(plan *hco.ConfigurationPlan) string {
 	external, err := versioned(plan)
 	if err != nil {
-		return err.Error() // conversion only copies fields
+		return err.Error() // the conversion cannot fail
 	}
 	return governance.Conflict(external.Spec, external.Status.Items)
 }

@@ -112,7 +112,7 @@ func join(plan *hco.ConfigurationPlan, fresh *hco.PlanApproval) {
 	given, added := external(plan.Status.Approval), external(fresh)
 	joined := governance.Join(v1alpha1.ConfigurationPlanSpec{Approvals: plan.Spec.Approvals}, given, added)
 	internal := &hco.PlanApproval{}
-	if err := v1alpha1.Convert_v1alpha1_PlanApproval_To_hco_PlanApproval(joined, internal, nil); err == nil { // it only copies fields
+	if err := v1alpha1.Convert_v1alpha1_PlanApproval_To_hco_PlanApproval(joined, internal, nil); err == nil { // the conversion cannot fail
 		plan.Status.Approval = internal
 	}
 }
@@ -124,7 +124,7 @@ func external(approval *hco.PlanApproval) *v1alpha1.PlanApproval {
 	}
 	out := &v1alpha1.PlanApproval{}
 	if err := v1alpha1.Convert_hco_PlanApproval_To_v1alpha1_PlanApproval(approval.DeepCopy(), out, nil); err != nil {
-		return nil // it only copies fields
+		return nil // the conversion cannot fail
 	}
 	return out
 }
@@ -139,7 +139,7 @@ func externalSpec(spec *hco.ConfigurationPlanSpec) (v1alpha1.ConfigurationPlanSp
 func isRequest(plan, stored *hco.ConfigurationPlan) bool {
 	spec, err := externalSpec(&plan.Spec)
 	if err != nil {
-		return true // it only copies fields
+		return true // the conversion cannot fail
 	}
 	before, err := externalSpec(&stored.Spec)
 	return err != nil || governance.IsRequest(spec, before)
@@ -167,7 +167,7 @@ func stamp(ctx context.Context, clock clock.PassiveClock, hash, comment string) 
 func inputs(plan *hco.ConfigurationPlan) string {
 	spec, err := externalSpec(&plan.Spec)
 	if err != nil {
-		return err.Error() // conversion only copies fields
+		return err.Error() // the conversion cannot fail
 	}
 	return governance.InputsHash(spec)
 }

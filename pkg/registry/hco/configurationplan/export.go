@@ -103,7 +103,7 @@ func going(plan *hco.ConfigurationPlan) map[manifest.ID]bool {
 	goes := map[manifest.ID]bool{}
 	external, err := versioned(plan)
 	if err != nil {
-		return goes // conversion only copies fields
+		return goes // the conversion cannot fail
 	}
 	for _, item := range external.Status.Items {
 		if planwork.Goes(item) {

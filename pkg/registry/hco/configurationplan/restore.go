@@ -17,7 +17,7 @@ func isRestored(plan *hco.ConfigurationPlan) bool {
 func endRestore(plan, stored *hco.ConfigurationPlan) {
 	spec, err := externalSpec(&plan.Spec)
 	if err != nil {
-		return // it only copies fields
+		return // the conversion cannot fail
 	}
 	before, err := externalSpec(&stored.Spec)
 	if err == nil && governance.RestoreEnds(before, spec, isRestored(stored)) {

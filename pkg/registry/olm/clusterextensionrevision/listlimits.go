@@ -17,7 +17,7 @@ import (
 )
 
 // The endpoint merges and compares lists with keys before it validates and checks the requester's
-// rights. This takes time by the square of their length. So the number of elements in a body is
+// rights. The time grows with the square of their length. So the number of elements in a body is
 // bounded here, for every encoding.
 
 // maxKeyed bounds lists with keys that have no limit in the API.

@@ -51,7 +51,7 @@ type Deps struct {
 	OptsGetter generic.RESTOptionsGetter
 	// Bodies stores the manifests.
 	Bodies Bodies
-	// Heads stores the numbers.
+	// Heads stores the numbers of chains.
 	Heads Heads
 	// ChainVersions returns the versions of chains. OptsGetter must return storage that compares
 	// them (see package guardedstorage).
