@@ -15,14 +15,15 @@ const (
 	// held.
 	DefaultBudget = 256 << 20
 
-	// freeBytes is the length up to which a user's body needs no share of the budget. Users must be
-	// able to archive a broken revision while others upload large bodies. The server's limits on
-	// requests in flight bound the number of small bodies. The worst small body takes 2 MiB.
+	// freeBytes is the largest length of a user's body that needs no share of the budget. Users
+	// must be able to archive a broken revision while others upload large bodies. The server's
+	// limits on requests in flight bound the number of small bodies. The worst small body takes 2
+	// MiB.
 	freeBytes = 16 << 10
 
-	// overdraft is the factor by which a single body may exceed the budget. The server reads such a
-	// body alone. The largest revision from client-side kubectl apply contains its content twice
-	// and needs about 1.5 budgets.
+	// overdraft is the largest size of a single body, in budgets. The server reads such a body
+	// alone. The largest revision from client-side kubectl apply contains its content twice and
+	// needs about 1.5 budgets.
 	overdraft = 2
 
 	// readFactor is the number of copies of a body in memory while it is read: the growing buffer
@@ -48,7 +49,7 @@ type Budget struct {
 	memory *fairshare.Pool
 	// places bounds the bodies that are being received; nil means no limit.
 	places *fairshare.Pool
-	// free is the length, in bytes, up to which a body needs no share of the budget.
+	// free is the largest length of a body, in bytes, that needs no share of the budget.
 	free int64
 }
 

@@ -16,8 +16,8 @@ import (
 const (
 	// DefaultPatience is the time that a server waits for the next bytes of a body.
 	DefaultPatience = 10 * time.Second
-	// linger is the time for which the server keeps reading an HTTP/1 body after its answer. If the
-	// server closed the connection at once, the client could lose the answer.
+	// linger is the time that the server keeps reading an HTTP/1 body after its answer. If it
+	// closed the connection at once, the client could lose the answer.
 	linger = time.Second
 )
 

@@ -57,7 +57,7 @@ func weighYAML(text []byte) int64 {
 const (
 	// aliasFactor bounds the growth of a YAML text by its aliases.
 	aliasFactor = 4
-	// freeAliasBytes is the size to which every text may expand.
+	// freeAliasBytes is the size that every expanded text may have.
 	freeAliasBytes = 64 << 10
 )
 

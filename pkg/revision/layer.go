@@ -122,7 +122,7 @@ func assertion(a olmv1alpha1.ProbeAssertion) probe.Assertion {
 	return out
 }
 
-// TakesFrom returns the extensions from which a revision may take protected objects.
+// TakesFrom returns the extensions whose protected objects a revision may take.
 func TakesFrom(revision *olmv1alpha1.ClusterExtensionRevision) map[string]bool {
 	listed := revision.Annotations[olmv1alpha1.TakeOverFromAnnotation]
 	if listed == "" {

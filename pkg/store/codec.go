@@ -28,8 +28,8 @@ func objectFormat() Format {
 }
 
 // Compressed returns a codec that compresses the output of another codec, and reads both compressed
-// and plain records. Equal objects give equal bytes, by which the API server recognises updates
-// without changes.
+// and plain records. Equal objects give equal bytes, so the API server recognises updates without
+// changes.
 //
 // Records of revisions are repetitive text. Compressed, they take a third to a fifth of the space
 // in the database, which etcd keeps in memory.
@@ -136,8 +136,8 @@ func (l *larger) note(object runtime.Object, size int) {
 	}
 }
 
-// allowed returns the size up to which an object may grow despite the limit. It returns 0 for an
-// object that is not recorded. Records of the allowed size can be read.
+// allowed returns the size that an object may have despite the limit. It returns 0 for an object
+// that is not recorded. Records of the allowed size can be read.
 func (l *larger) allowed(object runtime.Object) int {
 	accessor, err := meta.Accessor(object)
 	if err != nil {

@@ -11,9 +11,9 @@ const (
 	// farWindow is the window of a frame of CompressWith, in bytes. It covers the dictionary and
 	// the frame's content.
 	farWindow = 8 << 20
-	// little is the size, in bytes with the dictionary, up to which a higher compression level does
-	// not pay: filling its tables takes longer than compressing, and causes most of the garbage of
-	// an upgrade. littleAlone is the size without a dictionary.
+	// little is the largest size, in bytes with the dictionary, that is not worth a higher
+	// compression level: filling its tables takes longer than compressing, and causes most of the
+	// garbage of an upgrade. littleAlone is the size without a dictionary.
 	little, littleAlone = 128 << 10, 32 << 10
 )
 

@@ -29,8 +29,8 @@ func Referable(keys Keys, roots ...string) []clientv3.Cmp {
 	return conditions
 }
 
-// LookReferable returns the reads from which WasReferable determines whether a condition of
-// Referable failed.
+// LookReferable returns reads for WasReferable, which determines whether a condition of Referable
+// failed.
 func LookReferable(keys Keys, roots ...string) []clientv3.Op {
 	var reads []clientv3.Op
 	for _, root := range roots {

@@ -45,7 +45,7 @@ type Stored struct {
 	// Around wraps the codec; nil means no wrapper.
 	Around func(runtime.Codec) runtime.Codec
 	// Placeholder returns the object that replaces an unreadable record in lists and watches.
-	// Unreadable records these records; nil records none.
+	// Unreadable collects these records; nil collects none.
 	Placeholder Placeholder
 	Unreadable  *store.Unreadable
 }

@@ -57,8 +57,7 @@ func TestForgetMeanwhile(t *testing.T) {
 	s.create(file("e-1", nil)).want(t, http.StatusCreated)
 	s.remove("e-1")
 	s.policy.pause(func() { s.do(call{method: http.MethodDelete, path: histories + "/e"}).want(t, http.StatusOK) })
-	// The head is deleted against which the create was judged. So it is judged again, without a
-	// head.
+	// The create was judged against the deleted head. So it is judged again, without a head.
 	s.create(file("e-2", nil)).want(t, http.StatusCreated)
 	head, found, err := s.heads.Get(t.Context(), "e")
 	if err != nil || !found || head.Highest != 2 || !head.Confirmed {

@@ -261,7 +261,7 @@ func acknowledges(r *hub.ClusterExtensionRevision) {
 	metav1.SetMetaDataAnnotation(&r.ObjectMeta, v1alpha1.AcknowledgeDeletionAnnotation, "2-0123456789")
 }
 
-// asked adds the condition by which the controllers request the annotation.
+// asked adds the condition of the controllers that requests the annotation.
 func asked(r *hub.ClusterExtensionRevision) {
 	r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "BudgetExceeded",
 		Message: "kubectl annotate --overwrite cer e-1 " + v1alpha1.AcknowledgeDeletionAnnotation + "=2-0123456789", LastTransitionTime: metav1.Now()})

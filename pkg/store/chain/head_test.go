@@ -170,8 +170,8 @@ func TestRecordMerges(t *testing.T) {
 	}
 }
 
-// TestHold: a rollback holds the owner exactly from the time at which its revision exists. Events
-// between its create and its confirmation do not change this.
+// TestHold: a rollback holds the owner exactly since its revision exists. Events between its create
+// and its confirmation do not change this.
 func TestHold(t *testing.T) {
 	take := func(number int64, uid types.UID) func(*Head) error {
 		return func(h *Head) error { return h.advance(*h, number, uid) }

@@ -19,7 +19,7 @@ import (
 type Heads struct {
 	kv   clientv3.KV
 	keys store.Keys
-	// unreadable is the list to which unreadable heads are added, or nil.
+	// unreadable collects unreadable heads; nil collects none.
 	unreadable *store.Unreadable
 	// known caches the heads last read or written.
 	known *store.Known
@@ -34,7 +34,7 @@ func NewHeads(kv clientv3.KV, prefix string) *Heads {
 	return &Heads{kv: kv, keys: store.NewKeys(prefix), known: store.NewKnown(knownHeads)}
 }
 
-// Noting sets the list to which unreadable heads are added. It returns the same heads.
+// Noting sets the collection of unreadable heads. It returns the same heads.
 func (s *Heads) Noting(unreadable *store.Unreadable) *Heads {
 	s.unreadable = unreadable
 	return s

@@ -11,13 +11,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Inventories loads and saves the inventories of chains. A save names the state from which it
-// started, and fails if that is not the current state. So a replaced leader cannot undo the writes
-// of its successor.
+// Inventories loads and saves the inventories of chains. A save names its initial state, and fails
+// if that is not the current state. So a replaced leader cannot undo the writes of its successor.
 type Inventories struct {
 	kv   clientv3.KV
 	keys store.Keys
-	// unreadable is the list to which unreadable inventories are added, or nil.
+	// unreadable collects unreadable inventories; nil collects none.
 	unreadable *store.Unreadable
 }
 
@@ -26,7 +25,7 @@ func NewInventories(kv clientv3.KV, prefix string) *Inventories {
 	return &Inventories{kv: kv, keys: store.NewKeys(prefix)}
 }
 
-// Noting sets the list to which unreadable inventories are added. It returns the same inventories.
+// Noting sets the collection of unreadable inventories. It returns the same inventories.
 func (s *Inventories) Noting(unreadable *store.Unreadable) *Inventories {
 	s.unreadable = unreadable
 	return s

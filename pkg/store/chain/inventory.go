@@ -85,7 +85,7 @@ type Entry struct {
 	Digest manifest.Digest `json:"digest,omitempty"`
 	// ManagedEntry is the digest of Penstock's entry in managedFields.
 	ManagedEntry string `json:"managedEntry,omitempty"`
-	// Generation and ResourceVersion are those at which the object was last found correct.
+	// Generation and ResourceVersion are those of the object when it was last found correct.
 	Generation      int64  `json:"generation,omitempty"`
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	// Rank orders teardown: highest rank first.

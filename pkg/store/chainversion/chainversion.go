@@ -51,14 +51,14 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("the revisions of %s changed while this change was checked against them", e.Chain)
 }
 
-// Precondition holds the state of the chain against which a request was judged. It is valid for one
-// write. The storage may try that write several times, because it begins with the cached record.
+// Precondition holds the judged state of a chain. It is valid for one write. The storage may try
+// that write several times, because it begins with the cached record.
 type Precondition struct {
 	mu    sync.Mutex
 	chain string
 	at    int64
 	state state
-	// packs are the roots of the packs to which the record will refer.
+	// packs are the roots of the packs of the record.
 	packs []string
 	// beside is the record that changes in the same transaction; nil for none.
 	beside *store.CompanionWrite
@@ -109,8 +109,8 @@ func (p *Precondition) Accompany(record *store.CompanionWrite) {
 	p.beside = record
 }
 
-// Refers sets the packs to which the next write refers. If a pack is collected, the write fails
-// with a *store.CollectedError. A nil receiver does nothing.
+// Refers sets the packs of the next write's record. If a pack is collected, the write fails with a
+// *store.CollectedError. A nil receiver does nothing.
 func (p *Precondition) Refers(roots ...string) {
 	if p == nil {
 		return

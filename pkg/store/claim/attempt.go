@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// leaseSeconds is the time for which the claim of an unwritten record is kept. There is one
-	// write between Acquire and Settle.
+	// leaseSeconds is the lifetime of the claim of an unwritten record. There is one write between
+	// Acquire and Settle.
 	leaseSeconds = 30
 	// settleTimeout bounds the steps after a write, when its request may have ended.
 	settleTimeout = 10 * time.Second
@@ -36,7 +36,7 @@ type Attempt struct {
 	key    string
 	dryRun bool
 	gone   Gone
-	// holder is the holder for which the claim was acquired, or empty.
+	// holder is the holder of the acquired claim, or empty.
 	holder string
 }
 

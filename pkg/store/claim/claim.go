@@ -30,7 +30,7 @@ type KV interface {
 type Claims struct {
 	kv   KV
 	keys store.Keys
-	// unreadable is the list to which unreadable claims are added, or nil.
+	// unreadable collects unreadable claims; nil collects none.
 	unreadable *store.Unreadable
 }
 
@@ -39,7 +39,7 @@ func New(kv KV, prefix string) *Claims {
 	return &Claims{kv: kv, keys: store.NewKeys(prefix)}
 }
 
-// Noting sets the list to which unreadable claims are added. It returns the same claims.
+// Noting sets the collection of unreadable claims. It returns the same claims.
 func (c *Claims) Noting(unreadable *store.Unreadable) *Claims {
 	c.unreadable = unreadable
 	return c

@@ -156,8 +156,7 @@ type check struct {
 	Options
 	keys   store.Keys
 	report Report
-	// referred holds the packs to which records refer. unknown is set if some references are
-	// unknown.
+	// referred holds the referenced packs. unknown is set if some references are unknown.
 	referred references.Set
 	unknown  bool
 	packs    []references.Pack

@@ -54,7 +54,7 @@ func (e *HeldError) Error() string {
 // Unwrap returns the error of the record.
 func (e *HeldError) Unwrap() error { return e.Err }
 
-// Rebaser makes packs independent of the packs against which they are compressed.
+// Rebaser makes packs independent of their bases.
 type Rebaser interface {
 	Rebase(ctx context.Context, root string) (bool, error)
 	// RebaseOnto compresses the pack against another base, if that saves enough.
@@ -67,7 +67,7 @@ type Collector struct {
 	keys   store.Keys
 	source *references.Source
 	rebase Rebaser
-	// tried holds, by the root of a pack, the base against which a delta saved too little.
+	// tried holds, by the root of a pack, the base whose delta saved too little.
 	tried map[string]string
 	// read holds the pack records that this collection has read, by root.
 	read   map[string]said
@@ -202,7 +202,7 @@ type seen struct {
 // state holds the records in the store.
 type state struct {
 	packs map[string]*seen
-	// referred holds the roots to which records refer. kept holds the roots of packs that stay.
+	// referred holds the referenced roots. kept holds the roots of packs that stay.
 	referred references.Set
 	kept     map[string]bool
 }

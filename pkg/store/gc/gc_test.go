@@ -95,7 +95,7 @@ func (s *bench) create(ctx context.Context, name, text string) error {
 	return errors.New("collected five times")
 }
 
-// roots returns the roots to which records refer.
+// roots returns the referenced roots.
 func (s *bench) roots(ctx context.Context) ([]string, error) {
 	found, err := s.kv.Get(ctx, s.keys.All()+"g.io/", clientv3.WithPrefix())
 	if err != nil {

@@ -59,7 +59,7 @@ var ErrOvertaken = errors.New("another process has begun to record notifications
 type Outbox struct {
 	kv   clientv3.KV
 	keys store.Keys
-	// unreadable is the list to which unreadable records are added, or nil.
+	// unreadable collects unreadable records; nil collects none.
 	unreadable *store.Unreadable
 
 	mu sync.Mutex
@@ -79,7 +79,7 @@ func New(kv clientv3.KV, prefix string) *Outbox {
 	return o
 }
 
-// Noting sets the list to which unreadable records are added. It returns the same outbox.
+// Noting sets the collection of unreadable records. It returns the same outbox.
 func (o *Outbox) Noting(unreadable *store.Unreadable) *Outbox {
 	o.unreadable = unreadable
 	return o

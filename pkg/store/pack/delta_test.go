@@ -377,8 +377,8 @@ func (d *disturbedKV) Txn(ctx context.Context) clientv3.Txn {
 	return d.KV.Txn(ctx)
 }
 
-// TestBaseChanges: if a base is deleted between its read and the write, no delta against it is
-// written. A base that is written again is read again, and the delta is written.
+// TestBaseChanges: a base is deleted after it was read and before the delta is written: the delta
+// is not written against it. A base that is written again is read again, and the delta is written.
 func TestBaseChanges(t *testing.T) {
 	for name, tc := range map[string]struct {
 		disturb func(t *testing.T, s *Store, base string)

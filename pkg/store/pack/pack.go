@@ -62,8 +62,8 @@ func MaxBytes(n int) Option {
 	return func(s *Store) { s.maxBytes = n }
 }
 
-// New returns the packs below an etcd prefix. The digester must have the key with which the digests
-// of their Secrets were computed.
+// New returns the packs below an etcd prefix. The digester must have the key of the digests of
+// their Secrets.
 func New(kv clientv3.KV, prefix string, digester manifest.Digester, options ...Option) *Store {
 	s := &Store{
 		kv:         kv,
@@ -254,7 +254,7 @@ func (s *Store) open(ctx context.Context, root string, record []byte) ([]manifes
 	return s.decode(root, read.content)
 }
 
-// opened is the content of a pack, and the root of the base with which it was read.
+// opened is the content of a pack, and the root of its base.
 type opened struct {
 	content []byte
 	base    string

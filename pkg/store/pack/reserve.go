@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// reservationSeconds is the time for which a reservation outlives a process that died. A
-	// running process renews it three times in that time.
+	// reservationSeconds is the time that a reservation outlives a process that died. A running
+	// process renews it three times in that time.
 	reservationSeconds = 60
 	// releaseTimeout bounds the release of a reservation. A reservation that is not released
 	// expires.

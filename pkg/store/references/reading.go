@@ -43,7 +43,7 @@ func (s *Source) Revision(ctx context.Context) (int64, error) {
 	return found.Header.Revision, nil
 }
 
-// Referred returns the packs to which records refer, at a revision. An unreadable record is an
+// Referred returns the packs that records refer to, at a revision. An unreadable record is an
 // error, because its references are unknown.
 func (s *Source) Referred(ctx context.Context, revision int64) (Set, error) {
 	referred := Set{}

@@ -1,4 +1,4 @@
-// Package references computes the packs to which the records of a store refer, and the packs that
+// Package references computes the packs that the records of a store refer to, and the packs that
 // must be kept. The collector, fsck and tests share it.
 //
 // Four kinds of record refer to a pack: a revision, for its objects; a plan, for the manifests to

@@ -41,7 +41,7 @@ type Row struct {
 type Runs struct {
 	kv   clientv3.KV
 	keys store.Keys
-	// unreadable is the list to which unreadable rows are added, or nil.
+	// unreadable collects unreadable rows; nil collects none.
 	unreadable *store.Unreadable
 }
 
@@ -50,7 +50,7 @@ func New(kv clientv3.KV, prefix string) *Runs {
 	return &Runs{kv: kv, keys: store.NewKeys(prefix)}
 }
 
-// Noting sets the list to which unreadable rows are added. It returns r.
+// Noting sets the collection of unreadable rows. It returns r.
 func (r *Runs) Noting(unreadable *store.Unreadable) *Runs {
 	r.unreadable = unreadable
 	return r

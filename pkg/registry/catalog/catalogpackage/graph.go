@@ -23,7 +23,7 @@ const (
 	// maxCost bounds the cost of a graph, see graph.Cost. Such a graph takes some seconds. The
 	// largest package of OperatorHub costs a hundredth of it.
 	maxCost = 50_000_000
-	// maxBeginnings bounds the installed versions from which paths are searched.
+	// maxBeginnings bounds the installed versions whose paths are searched.
 	maxBeginnings = 3
 )
 
@@ -36,7 +36,7 @@ type GraphREST struct {
 // New returns an empty graph.
 func (*GraphREST) New() runtime.Object { return &v1alpha1.CatalogPackageGraph{} }
 
-// beginning is an installed version from which paths begin.
+// beginning is an installed version at the start of paths.
 type beginning struct {
 	graph.Installed
 	version string

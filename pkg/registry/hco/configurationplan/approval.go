@@ -163,7 +163,7 @@ func stamp(ctx context.Context, clock clock.PassiveClock, hash, comment string) 
 	return approval
 }
 
-// inputs returns the hash of the inputs from which a plan is computed.
+// inputs returns the hash of a plan's inputs.
 func inputs(plan *hco.ConfigurationPlan) string {
 	spec, err := externalSpec(&plan.Spec)
 	if err != nil {

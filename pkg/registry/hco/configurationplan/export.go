@@ -20,8 +20,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/planwork"
 )
 
-// ExportREST serves the subresource export: the approved manifests, for a repository from which
-// another tool applies them.
+// ExportREST serves the subresource export: the approved manifests, for a repository of another
+// deployment tool.
 type ExportREST struct {
 	store     *genericregistry.Store
 	manifests *ManifestsREST

@@ -37,7 +37,7 @@ func (r *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedO
 	return out, created, err
 }
 
-// newPacks returns the packs to which an update adds references.
+// newPacks returns the packs that an update newly refers to.
 func newPacks(updated, old *hco.ConfigurationPlan) []string {
 	known := map[string]bool{"": true, old.Status.Manifests: true, old.Status.Captured: true, definitionOf(old): true}
 	var roots []string
@@ -50,8 +50,7 @@ func newPacks(updated, old *hco.ConfigurationPlan) []string {
 	return roots
 }
 
-// definitionOf returns the reference to the stored definition from which a plan was computed, or
-// "".
+// definitionOf returns the reference to the plan's stored definition, or "".
 func definitionOf(plan *hco.ConfigurationPlan) string {
 	if plan.Status.Definition == nil {
 		return ""

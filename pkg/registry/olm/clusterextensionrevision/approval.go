@@ -99,7 +99,7 @@ func (s *strategy) invalidTime(ctx context.Context, revision, stored *olm.Cluste
 	return append(s.invalidDrift(revision, stored), s.invalidNotBefore(ctx, revision, stored)...)
 }
 
-// invalidNotBefore returns the errors in the time from which an approval takes effect.
+// invalidNotBefore returns the errors in the earliest time of an approval's effect.
 func (s *strategy) invalidNotBefore(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) field.ErrorList {
 	value := revision.Annotations[v1alpha1.ApproveNotBeforeAnnotation]
 	if value == "" || value == stored.Annotations[v1alpha1.ApproveNotBeforeAnnotation] && !validation.ApprovesLater(revision, stored) {

@@ -129,7 +129,7 @@ func (c *contents) borrow(ctx context.Context, revision *olm.ClusterExtensionRev
 	return nil
 }
 
-// put stores the manifests of a revision. chain holds the roots on which its pack may depend.
+// put stores the manifests of a revision. chain holds the roots that its pack may depend on.
 func (c *contents) put(ctx context.Context, revision *olm.ClusterExtensionRevision, held *staged, objects []manifest.Object, chain []string) (root string, err error) {
 	root, err = c.bodies.PutInChain(ctx, objects, chain)
 	var large *pack.TooLargeError

@@ -79,7 +79,7 @@ func orLater(ctx context.Context, revision *olm.ClusterExtensionRevision, note *
 	}}
 }
 
-// results returns the conditions from which a history row can take its result.
+// results returns the conditions that determine the result in a history row.
 func results(revision *olm.ClusterExtensionRevision) []bool {
 	var out []bool
 	for _, kind := range []string{v1alpha1.ConditionSucceeded, v1alpha1.ConditionFailing, v1alpha1.ConditionStalled, v1alpha1.ConditionProgressing} {

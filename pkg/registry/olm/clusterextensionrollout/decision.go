@@ -71,7 +71,7 @@ func decisions() map[string]func(*decision) (fleet.Progress, error) {
 	}
 }
 
-// DecisionREST serves a subresource by which users decide about a rollout that they have read.
+// DecisionREST serves a subresource for users' decisions about a rollout that they have read.
 type DecisionREST struct {
 	store      *genericregistry.Store
 	clock      clock.PassiveClock

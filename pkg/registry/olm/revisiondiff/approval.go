@@ -7,9 +7,9 @@ import (
 	rev "github.com/penstock-project/penstock/pkg/revision"
 )
 
-// nameApproved adds the digest by which a proposal is approved. A diff of selected objects has
-// none: the approver must have seen all objects that they may see. If from is not rolled out, the
-// digest is that of a proposal that replaces nothing.
+// nameApproved adds the digest that approves a proposal. A diff of selected objects has none: the
+// approver must have seen all objects that they may see. If from is not rolled out, the digest is
+// that of a proposal that replaces nothing.
 func (s *scope) nameApproved(out *v1alpha1.RevisionDiff, from, to *olm.ClusterExtensionRevision) {
 	if to.UID == "" || to.Annotations[v1alpha1.ProposedAnnotation] != "true" || from != nil && (from.Spec.Revision >= to.Spec.Revision || chainOf(from) != chainOf(to)) {
 		return

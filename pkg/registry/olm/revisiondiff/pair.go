@@ -51,8 +51,8 @@ func (c *Comparer) before(ctx context.Context, name string) (*olm.ClusterExtensi
 	})
 }
 
-// Before returns the revision to which a proposed revision is compared: the newest lower revision
-// that is rolled out, otherwise the newest lower revision, otherwise nil.
+// Before returns the revision for the comparison with a proposed revision: the newest lower
+// revision that is rolled out, otherwise the newest lower revision, otherwise nil.
 func (c *Comparer) Before(ctx context.Context, proposed string) (*olm.ClusterExtensionRevision, error) {
 	found, err := c.neighbour(ctx, proposed, func(candidate, found *olm.ClusterExtensionRevision, self int64) bool {
 		return candidate.Spec.Revision < self && candidate.Spec.LifecycleState == olm.LifecycleStateActive && candidate.DeletionTimestamp == nil &&

@@ -68,10 +68,10 @@ func (in *incoming) revision(ctx context.Context, item archive.Item) (*olm.Clust
 	return revision, in.past(item.Revision, revision), nil
 }
 
-// disarm removes the automatic rollback of an imported revision. A rollback without a requester
-// needs the rights of the user who enables it, to all its effects. These depend on the other
-// revisions of the chain, which are not stored yet. For a paused revision, the rights are checked
-// when it is resumed.
+// disarm removes the automatic rollback of an imported revision. An automatic rollback has no
+// requester, so the user who enables it needs the rights to all its effects. These depend on the
+// other revisions of the chain, which are not stored yet. For a paused revision, the rights are
+// checked when it is resumed.
 func disarm(ctx context.Context, name string, spec *v1alpha1.ClusterExtensionRevisionSpec) {
 	if spec.OnFailure != v1alpha1.OnFailureRollback || spec.LifecycleState == v1alpha1.LifecycleStateArchived ||
 		spec.LifecycleState == v1alpha1.LifecycleStatePaused {

@@ -20,7 +20,7 @@ import (
 
 // Differ compares a revision that is not stored. *revisiondiff.Comparer implements it.
 type Differ interface {
-	// Before returns the revision to which a proposed revision is compared, or nil.
+	// Before returns the revision for the comparison with a proposed revision, or nil.
 	Before(ctx context.Context, proposed string) (*olm.ClusterExtensionRevision, error)
 	// Proposed returns the changes that the caller may see.
 	Proposed(ctx context.Context, from, to *olm.ClusterExtensionRevision, manifests []manifest.Object) (*v1alpha1.RevisionDiff, error)

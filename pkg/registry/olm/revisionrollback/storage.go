@@ -63,8 +63,8 @@ type Deps struct {
 	Differ Differ
 	// Owners reads the generation of the owner that a rollback holds.
 	Owners clusterextensionrevision.Owners
-	// StoredVersions checks whether a rollback would remove a version in which custom resources are
-	// stored.
+	// StoredVersions checks whether a rollback would remove a version that stored custom resources
+	// have.
 	StoredVersions StoredVersions
 }
 

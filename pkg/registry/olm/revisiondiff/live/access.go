@@ -22,8 +22,8 @@ import (
 const (
 	// reviewsAtOnce bounds the concurrent access reviews.
 	reviewsAtOnce = 16
-	// worthAll is the number of objects of one kind and namespace from which Penstock first checks
-	// the right to all of them.
+	// worthAll is the lowest number of objects of one kind and namespace for a check of the right
+	// to all of them.
 	worthAll = 3
 )
 
@@ -96,7 +96,7 @@ func (a *accessReviews) asked(subjects []preview.Subject) []int {
 	return asked
 }
 
-// may returns the subjects in some for which the caller has a verb.
+// may returns the subjects, out of some, that the caller may use the verb on.
 func (a *accessReviews) may(ctx context.Context, verb string, subjects []preview.Subject, scopes map[int]scope, some []int) ([]int, error) {
 	allowed, err := a.mayAll(ctx, verb, len(subjects), scopes, some)
 	if err != nil {
@@ -120,8 +120,8 @@ func (a *accessReviews) may(ctx context.Context, verb string, subjects []preview
 	return slices.DeleteFunc(slices.Clone(some), func(i int) bool { return !allowed[i] }), nil
 }
 
-// mayAll reports, by index, for which objects the caller has a verb on the whole scope. In the API
-// of access reviews, an empty name means all names. Scopes with few subjects are not checked.
+// mayAll reports, by index, the objects whose whole scope the caller may use the verb on. In the
+// API of access reviews, an empty name means all names. Scopes with few subjects are not checked.
 func (a *accessReviews) mayAll(ctx context.Context, verb string, subjects int, scopes map[int]scope, some []int) ([]bool, error) {
 	members := map[scope][]int{}
 	for _, i := range some {
