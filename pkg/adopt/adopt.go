@@ -83,10 +83,8 @@ func New(config *rest.Config, revisions versioned.Interface) (*Adopter, error) {
 	return &Adopter{revisions: revisions, secrets: core, maps: core, target: target, objects: objects, deployments: apps, metadata: about}, nil
 }
 
-// release holds the Helm release as read from the cluster.
 type release struct {
 	helm.History
-	// secret is the Secret of the deployed revision.
 	secret corev1.Secret
 	// unreadable lists older revisions that are left out, each with the reason.
 	unreadable []string
@@ -134,7 +132,6 @@ func (a *Adopter) read(ctx context.Context, request Request) (release, error) {
 	return out, nil
 }
 
-// missing returns the error for a release that does not exist.
 func (a *Adopter) missing(ctx context.Context, request Request, selector metav1.ListOptions) error {
 	maps, err := a.maps.ConfigMaps(request.Namespace).List(ctx, selector)
 	if err == nil && len(maps.Items) > 0 {

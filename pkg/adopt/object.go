@@ -55,15 +55,12 @@ type Object struct {
 }
 
 const (
-	// lookAtOnce bounds the requests of one comparison.
 	lookAtOnce = 8
-	// maxFields is the number of differing fields that a message names.
-	maxFields = 3
+	maxFields  = 3
 	// looks is the number of attempts to read an object that changes during the comparison.
 	looks = 5
 )
 
-// compare compares every object of the active revision with the cluster.
 func (a *Adopter) compare(ctx context.Context, taken *Taken) error {
 	manifests := taken.Revisions[0].objects()
 	taken.Objects = make([]Object, len(manifests))
@@ -92,7 +89,6 @@ func (a *Adopter) compare(ctx context.Context, taken *Taken) error {
 	return group.Wait()
 }
 
-// reasonOf returns the server's message, or the text of the error.
 func reasonOf(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Message != "" {
@@ -119,7 +115,6 @@ func (a *Adopter) look(ctx context.Context, taken *Taken, wanted manifest.Object
 	return state, detail, "", err
 }
 
-// compareLive compares an object of the cluster with its manifest.
 func (a *Adopter) compareLive(ctx context.Context, taken *Taken, wanted manifest.Object, live *unstructured.Unstructured) (State, string, error) {
 	// After another rollout of the release, also an object of the extension can differ.
 	if state, detail := taken.owner(live); state != "" && (state != Ours || !taken.again) {
@@ -172,7 +167,6 @@ func (t *Taken) owner(live *unstructured.Unstructured) (State, string) {
 	return t.foreign(live)
 }
 
-// controlled returns the controller of an object, if it has one.
 func controlled(live *unstructured.Unstructured) (State, string) {
 	if controller := metav1.GetControllerOf(live); controller != nil {
 		return Others, fmt.Sprintf("is controlled by %s %s", controller.Kind, controller.Name)

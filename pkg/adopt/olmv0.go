@@ -101,7 +101,6 @@ func (a *Adopter) PlanOLMv0(ctx context.Context, request OLMv0Request) ([]*OLMv0
 	return plans, nil
 }
 
-// subscriptions reads Subscriptions by name, or all.
 func (a *Adopter) subscriptions(ctx context.Context, request OLMv0Request) ([]olmv0.Subscription, error) {
 	list, err := a.objects.Resource(olmv0.Subscriptions).Namespace(request.Namespace).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
@@ -128,7 +127,6 @@ func (a *Adopter) subscriptions(ctx context.Context, request OLMv0Request) ([]ol
 	return all, nil
 }
 
-// planSubscription plans the adoption of one Subscription.
 func (a *Adopter) planSubscription(ctx context.Context, plan *OLMv0Plan, of *olmv0.Subscription) error {
 	plan.from = "Subscription/" + plan.Subscription.String()
 	plan.extension, plan.highest = plan.Extension, 1
@@ -199,7 +197,6 @@ func (a *Adopter) knownBefore(ctx context.Context, plan *OLMv0Plan) error {
 	return nil
 }
 
-// revisionOfCSV returns the revision of a ClusterServiceVersion, without objects.
 func revisionOfCSV(plan *OLMv0Plan, of *olmv0.Subscription, csv *olmv0.ClusterServiceVersion) Revision {
 	cause := "OLM: " + csv.Name
 	out := Revision{

@@ -59,7 +59,6 @@ func clusterExtension(of *olmv0.Subscription, csv *olmv0.ClusterServiceVersion, 
 	return object, nil
 }
 
-// compareWanted checks whether the ClusterExtension exists.
 func (a *Adopter) compareWanted(ctx context.Context, plan *OLMv0Plan) error {
 	live, err := a.objects.Resource(extension.Resource).Get(ctx, plan.Extension, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -95,7 +94,6 @@ func (a *Adopter) createWanted(ctx context.Context, plan *OLMv0Plan, options met
 	return nil
 }
 
-// own makes the ClusterExtension the owner of the revision.
 func (a *Adopter) own(ctx context.Context, plan *OLMv0Plan, name string) error {
 	owner, err := a.objects.Resource(extension.Resource).Get(ctx, plan.Extension, metav1.GetOptions{})
 	if err != nil {

@@ -71,7 +71,6 @@ func (a *Adopter) madeBy(ctx context.Context, plan *OLMv0Plan, of *olmv0.Subscri
 	return a.contents(ctx, plan, slices.SortedFunc(maps.Values(refs), func(a, b manifest.Ref) int { return strings.Compare(a.String(), b.String()) }))
 }
 
-// namedBy returns the objects that a ClusterServiceVersion names.
 func namedBy(csv *olmv0.ClusterServiceVersion) []manifest.Ref {
 	definitions := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 	apiServices := schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
@@ -190,7 +189,6 @@ func (a *Adopter) owned(ctx context.Context, csv *olmv0.ClusterServiceVersion, k
 	return refs, nil
 }
 
-// ownedBy keeps the objects whose owner references name the ClusterServiceVersion.
 func ownedBy(all []metav1.PartialObjectMetadata, csv *olmv0.ClusterServiceVersion) []metav1.PartialObjectMetadata {
 	return slices.DeleteFunc(all, func(one metav1.PartialObjectMetadata) bool {
 		return !slices.ContainsFunc(one.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == csv.UID })

@@ -14,17 +14,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/adopt/olmv0"
 )
 
-// installed holds OLM v0's records of an operator, without the operator's objects.
 type installed struct {
-	csv   *olmv0.ClusterServiceVersion
-	group *olmv0.OperatorGroup
-	// watches is the namespace that the operator watches; empty for all.
+	csv     *olmv0.ClusterServiceVersion
+	group   *olmv0.OperatorGroup
 	watches string
 	// beside are the other ClusterServiceVersions of the namespace, without copies. copies are the
 	// namespaces with copies of this ClusterServiceVersion.
-	beside []olmv0.ClusterServiceVersion
-	copies []string
-	// condition is true if an OperatorCondition exists.
+	beside    []olmv0.ClusterServiceVersion
+	copies    []string
 	condition bool
 }
 
@@ -154,7 +151,6 @@ func (a *Adopter) findVersions(ctx context.Context, plan *OLMv0Plan, found *inst
 	return nil
 }
 
-// findGroup reads the OperatorGroup, and the namespace that the operator watches.
 func (a *Adopter) findGroup(ctx context.Context, found *installed) error {
 	list, err := a.objects.Resource(olmv0.OperatorGroups).Namespace(found.csv.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -47,7 +47,6 @@ type OLMv1Plan struct {
 	origin    origin
 }
 
-// origin holds operator-controller's records of an extension.
 type origin struct {
 	// from is the value of v1alpha1.AdoptedFromAnnotation for the installed content.
 	from string
@@ -89,7 +88,6 @@ func (a *Adopter) PlanOLMv1(ctx context.Context, request OLMv1Request) ([]*OLMv1
 	return plans, nil
 }
 
-// extensions reads ClusterExtensions by name, or all.
 func (a *Adopter) extensions(ctx context.Context, names []string) ([]unstructured.Unstructured, error) {
 	list, err := a.objects.Resource(extension.Resource).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
@@ -112,7 +110,6 @@ func (a *Adopter) extensions(ctx context.Context, names []string) ([]unstructure
 	return found, nil
 }
 
-// planExtension plans the adoption of one extension.
 func (a *Adopter) planExtension(ctx context.Context, request OLMv1Request, of unstructured.Unstructured) (*OLMv1Plan, error) {
 	plan := &OLMv1Plan{Extension: of.GetName(), overwrite: request.Overwrite, Taken: Taken{extension: of.GetName()}}
 	if of.GetDeletionTimestamp() != nil {
@@ -239,7 +236,6 @@ func (a *Adopter) AdoptOLMv1(ctx context.Context, plan *OLMv1Plan) (string, erro
 	return name, a.markSecret(ctx, plan.origin.release, plan.Extension)
 }
 
-// release removes the owners of all objects.
 func (a *Adopter) release(ctx context.Context, plan *OLMv1Plan) error {
 	return a.disown(ctx, plan.Revisions[0].refs(), plan.Extension, plan.origin.owners, nil)
 }

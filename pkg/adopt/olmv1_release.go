@@ -25,7 +25,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
-// releaseOf reads operator-controller's release of an extension; nil if there is none.
 func (a *Adopter) releaseOf(ctx context.Context, namespace string, of unstructured.Unstructured) (*origin, error) {
 	name := of.GetName()
 	list, err := a.secrets.Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: chunked.Selector(name)})

@@ -81,7 +81,6 @@ func (s *set) succeeded() bool { return meta.IsStatusConditionTrue(s.Status.Cond
 
 func (s *set) from() string { return s.Kind + "/" + s.Name }
 
-// setsOf reads operator-controller's revisions of an extension; nil if there are none.
 func (a *Adopter) setsOf(ctx context.Context, namespace, name string) (*origin, error) {
 	var all []set
 	for _, resource := range []string{"clusterobjectsets", "clusterextensionrevisions"} {

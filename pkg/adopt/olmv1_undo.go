@@ -59,7 +59,6 @@ func (a *Adopter) PlanUndoOLMv1(ctx context.Context, namespace, name string) (*R
 	return back, nil
 }
 
-// restoreOwner adds operator-controller's owner reference to an object again.
 func (a *Adopter) restoreOwner(ctx context.Context, back *Return, ref manifest.Ref, live *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	if back.owner == nil || slices.ContainsFunc(live.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == back.owner.UID }) {
 		return live, nil
@@ -112,7 +111,6 @@ func (o *origin) joined(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFie
 	return out
 }
 
-// inherits reports whether an entry belongs to the new owner.
 func (o *origin) inherits(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == o.newOwner.Manager && entry.Subresource == ""
 }

@@ -81,7 +81,6 @@ func (a *Adopter) Plan(ctx context.Context, request Request) (*Plan, error) {
 	return plan, a.compare(ctx, &plan.Taken)
 }
 
-// compareExtension reads Penstock's revisions of the extension.
 func (a *Adopter) compareExtension(ctx context.Context, plan *Plan) error {
 	revisions, err := a.list(ctx, plan.Extension)
 	if err != nil {
@@ -143,7 +142,6 @@ func spent(extension string) error {
 	return fmt.Errorf("there was an extension %[1]s, and its numbers are used up: give the new one another name with --extension, or have an administrator delete its history: kubectl delete revisionhistory %[1]s", extension)
 }
 
-// list returns the revisions of an extension.
 func (a *Adopter) list(ctx context.Context, extension string) ([]v1alpha1.ClusterExtensionRevision, error) {
 	list, err := a.revisions.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.ChainLabel + "=" + extension})
 	if err != nil {
@@ -165,7 +163,6 @@ func adopted(revisions []v1alpha1.ClusterExtensionRevision) helmrelease.Release 
 	return newest
 }
 
-// revision converts a Helm revision to a revision of the extension.
 func (a *Adopter) revision(ctx context.Context, plan *Plan, of helm.Release, digester manifest.Digester) (Revision, error) {
 	rendered, err := a.renderRelease(ctx, of)
 	if err != nil {
@@ -209,7 +206,6 @@ func leftOut(of helm.Release, needed bool, err error) string {
 	return fmt.Sprintf("revision %d of Helm is %s and is left out: %s", of.Version, of.Info.Status, err)
 }
 
-// unreadableError reports that the record of a release has no valid manifests.
 type unreadableError struct{ err error }
 
 // Error implements error.

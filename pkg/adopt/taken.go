@@ -26,10 +26,8 @@ type Taken struct {
 	Warnings []string
 
 	extension string
-	// highest is the highest number that the installation has used.
-	highest int64
-	// owners are the owner references of the revisions.
-	owners []archive.Owner
+	highest   int64
+	owners    []archive.Owner
 	// foreign returns the state and the owner of an object that has another owner than the
 	// installation.
 	foreign func(*unstructured.Unstructured) (State, string)
@@ -58,7 +56,6 @@ type Revision struct {
 	phases              []source.Phase
 }
 
-// take gives the revision its objects, with digests.
 func (r *Revision) take(phases []source.Phase, digester manifest.Digester) error {
 	r.Objects = source.Count(phases)
 	for _, phase := range phases {
@@ -75,7 +72,6 @@ func (r *Revision) take(phases []source.Phase, digester manifest.Digester) error
 	return nil
 }
 
-// objects returns the objects of all phases.
 func (r *Revision) objects() []manifest.Object {
 	var all []manifest.Object
 	for _, phase := range r.phases {
@@ -139,7 +135,6 @@ func (t *Taken) counts(i int) *archive.Counts {
 	return &archive.Counts{Objects: len(own), Added: changes.Added, Changed: changes.Changed, Removed: changes.Removed}
 }
 
-// refs returns the references of a revision's objects.
 func (r *Revision) refs() []manifest.Ref {
 	var refs []manifest.Ref
 	for _, object := range r.objects() {
@@ -148,7 +143,6 @@ func (r *Revision) refs() []manifest.Ref {
 	return refs
 }
 
-// row returns the history row of a revision.
 func (r *Revision) row() archive.Row {
 	row := archive.Row{
 		Revision: r.number, Version: r.version, CreatedAt: r.at, CompletedAt: r.completed(), Result: v1alpha1.ResultIncomplete, Cause: r.cause,

@@ -33,9 +33,8 @@ type Return struct {
 	Revisions []string
 	Objects   []manifest.ID
 
-	refs    []manifest.Ref
-	release release
-	// newOwner gets the fields that the extension manages.
+	refs     []manifest.Ref
+	release  release
 	newOwner targetclient.NewOwner
 	// owner is the former owner of the objects; nil for none.
 	owner *metav1.OwnerReference

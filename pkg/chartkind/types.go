@@ -52,7 +52,6 @@ func Notes() []string {
 	return []string{ResourceAnnotation, UIDAnnotation, GenerationAnnotation, MadeOfAnnotation, SettingsAnnotation, NotesAnnotation}
 }
 
-// Approval policies of upgrades.
 const (
 	// ApprovalAutomatic rolls out every revision.
 	ApprovalAutomatic = "Automatic"

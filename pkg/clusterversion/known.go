@@ -11,8 +11,7 @@ import (
 
 const (
 	// freshFor is the time for which an answer is cached.
-	freshFor = time.Minute
-	// askTimeout limits one request.
+	freshFor   = time.Minute
 	askTimeout = 15 * time.Second
 )
 
@@ -42,7 +41,6 @@ type answers struct {
 	// zero if there is none.
 	higher Kubernetes
 	since  time.Time
-	// failed is the error of the last request, nil after a success.
 	failed error
 }
 

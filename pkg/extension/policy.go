@@ -56,12 +56,10 @@ type Policy struct {
 	Target string
 }
 
-// defaults returns the policy of an extension without annotations.
 func defaults() Policy {
 	return Policy{Approval: ApprovalAutomatic, OnFailure: "None", CollisionProtection: "Prevent", TeardownPolicy: "Delete"}
 }
 
-// annotationsPath returns the field path of the annotations.
 func annotationsPath() *field.Path { return field.NewPath("metadata", "annotations") }
 
 // ParsePolicy parses the annotations of a ClusterExtension. Each error names the annotation, its
@@ -223,7 +221,6 @@ func number(path *field.Path, value string, most int32, unit string) (int32, *fi
 	return 0, field.Invalid(path, value, "it must be a number of "+unit+" from 0 to "+strconv.Itoa(int(most))+`, such as "30"`)
 }
 
-// annotationNames returns the annotations that users can set.
 func annotationNames() []string {
 	return []string{ApprovalAnnotation, HoldOnAnnotation, ProgressDeadlineAnnotation, SuccessDelayAnnotation, MetricChecksAnnotation, OnFailureAnnotation,
 		CollisionProtectionAnnotation, TeardownPolicyAnnotation, AcceptRequirementsAnnotation, YieldAnnotation, TargetAnnotation,

@@ -26,7 +26,6 @@ func OperatorControllerNamespaces() []string {
 	return []string{"olmv1-system", "openshift-operator-controller"}
 }
 
-// Values of sourceType.
 const (
 	// SourceCatalog is a package in ClusterCatalogs.
 	SourceCatalog = "Catalog"
@@ -44,7 +43,6 @@ const (
 	SelfCertified = "SelfCertified"
 )
 
-// Enforcement of CRD upgrade safety.
 const (
 	EnforcementStrict = "Strict"
 	EnforcementNone   = "None"

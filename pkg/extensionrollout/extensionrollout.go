@@ -97,7 +97,6 @@ func Situation(spec *v1alpha1.ClusterExtensionRolloutSpec, status *v1alpha1.Clus
 	return s
 }
 
-// maxNamed limits the clusters that a wait names.
 const maxNamed = 10
 
 // Say writes the rollout's phase, its waits and the digest to approve into a status.

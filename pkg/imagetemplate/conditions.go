@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Reasons of the conditions.
 const (
 	AllResolved     = "AllTemplatesResolved"
 	UnableToResolve = "UnableToResolve"

@@ -15,7 +15,6 @@ var (
 	at          = time.Date(2021, 7, 19, 23, 0, 0, 0, time.UTC)
 )
 
-// line formats a condition as one line.
 func line(c metav1.Condition) string {
 	return fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
 }

@@ -25,7 +25,6 @@ type Template struct {
 	parts []part
 }
 
-// part is a text or a variable.
 type part struct {
 	text     string
 	variable *Variable
@@ -42,7 +41,6 @@ type Problem struct {
 // Error implements error.
 func (p *Problem) Error() string { return fmt.Sprintf("at byte %d: %s", p.At, p.Detail) }
 
-// Well-known variables, without their braces.
 const (
 	KubeMajor = "kube_major_version"
 	KubeMinor = "kube_minor_version"
@@ -123,7 +121,6 @@ func Parse(text string) *Template {
 	return t
 }
 
-// fault records the first problem.
 func (t *Template) fault(at int, detail string) {
 	if t.Problem == nil {
 		t.Problem = &Problem{At: at, Detail: detail}

@@ -11,7 +11,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// apis judges the apiVersions of the objects of a revision.
 func (j *Judge) apis(one *Extension, revision *Revision, seen map[string]int) {
 	for i := range revision.Objects {
 		object := &revision.Objects[i]
@@ -22,7 +21,6 @@ func (j *Judge) apis(one *Extension, revision *Revision, seen map[string]int) {
 	}
 }
 
-// about sets the object that a finding is about.
 func about(found v1alpha1.UpgradeFinding, one *Extension, revision *Revision, object *manifest.Object) v1alpha1.UpgradeFinding {
 	found.Extension, found.Revision = one.Name, revision.Name
 	found.APIVersion, found.Kind, found.Namespace, found.Name = object.APIVersion(), object.Kind, object.Namespace, object.ID.Name
@@ -35,7 +33,6 @@ func about(found v1alpha1.UpgradeFinding, one *Extension, revision *Revision, ob
 	return found
 }
 
-// fixOf returns the command that shows the remedy.
 func fixOf(severity v1alpha1.UpgradeSeverity, one *Extension, revision *Revision) string {
 	switch {
 	case severity == v1alpha1.UpgradeBreaksRollback:
@@ -46,7 +43,6 @@ func fixOf(severity v1alpha1.UpgradeSeverity, one *Extension, revision *Revision
 	return "kubectl get cer " + revision.Name + " --subresource=manifests -o yaml"
 }
 
-// api judges one apiVersion and kind.
 func (j *Judge) api(kind schema.GroupVersionKind, role Role) (v1alpha1.UpgradeFinding, bool) {
 	life, known := j.table.Find(kind)
 	alpha := j.table.IsAlpha(kind)

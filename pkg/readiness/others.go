@@ -56,7 +56,6 @@ func (j *Judge) ChartKind(kind *ChartKind) {
 	j.tally(from)
 }
 
-// tally counts the findings from this index on.
 func (j *Judge) tally(from int) {
 	for i := range j.answer.Findings[from:] {
 		if found := &j.answer.Findings[from+i]; found.Acknowledged != nil {

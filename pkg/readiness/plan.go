@@ -51,7 +51,6 @@ func ContentsOf(objects []manifest.Object) Contents {
 	return out
 }
 
-// requires returns the packages that a bundle requires.
 func requires(bundle *fbc.Bundle) []string {
 	var out []string
 	for _, property := range bundle.Properties {
@@ -124,7 +123,6 @@ func (j *Judge) after(one *Candidate) bool {
 	})
 }
 
-// plan adds the step of one extension.
 func (j *Judge) plan(one *Extension, row *v1alpha1.ExtensionReadiness) {
 	var passed []string
 	next := j.next(&one.Statement)

@@ -28,7 +28,6 @@ const MaxFindings = 2000
 // Role is the position of a revision in its extension.
 type Role int
 
-// Roles of revisions.
 const (
 	// RolledOut revisions are active: the engine applies their objects again.
 	RolledOut Role = iota
@@ -153,7 +152,6 @@ func (j *Judge) find(found v1alpha1.UpgradeFinding, seen map[string]int) {
 	}
 }
 
-// keyOf identifies a finding within its extension.
 func keyOf(found *v1alpha1.UpgradeFinding) string {
 	return strings.Join([]string{found.APIVersion, found.Kind, found.Namespace, found.Name, found.Field}, "|")
 }

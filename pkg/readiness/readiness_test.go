@@ -72,7 +72,6 @@ func extension(revisions ...Revision) *Extension {
 	return &Extension{Name: "one", Revisions: revisions}
 }
 
-// real returns revisions of the archive, by name and version.
 func real(t *testing.T, names ...string) map[string][]manifest.Object {
 	t.Helper()
 	file, err := os.Open(filepath.Join(sharedData, "history.tar.xz"))
@@ -230,7 +229,6 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// hub returns the packages of a real catalog.
 func hub(t *testing.T) map[string]*fbc.Config {
 	t.Helper()
 	file, err := os.Open(filepath.Join(sharedData, "catalogs", "operatorhub.jsonl.zst"))

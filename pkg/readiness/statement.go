@@ -246,7 +246,6 @@ func (s *Statement) needs(version clusterversion.Kubernetes) bool {
 	return s.Least != nil && version.Less(*s.Least)
 }
 
-// order sets when the next version can be installed.
 func (j *Judge) order(one *Extension, row *v1alpha1.ExtensionReadiness, blocks bool) {
 	next := j.next(&one.Statement)
 	if next == nil {

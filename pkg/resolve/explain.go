@@ -28,7 +28,6 @@ type Error struct {
 // Error returns OLM v1's message.
 func (e *Error) Error() string { return e.Message }
 
-// unresolved returns the error.
 func (r *resolver) unresolved() *Error {
 	failed := &Error{Message: r.message(), Counts: r.counts}
 	if len(r.found) > 1 {
@@ -85,7 +84,6 @@ func (r *resolver) whyTie() string {
 	return strings.Join(parts, ", ") + ": give one of the catalogs a higher priority, or name one by its labels in selector"
 }
 
-// whyNone explains the refusal of the nearest bundle.
 func (r *resolver) whyNone(refused []Refusal) (string, []string) {
 	if len(r.looked) == 0 {
 		return fmt.Sprintf("none of %s has the package", text.Count(r.catalogs, "catalog")), nil
@@ -233,7 +231,6 @@ func (r *resolver) whyNotInChannel() string {
 	return fmt.Sprintf("%s %s no bundle of the package; it has %s", channelList(asked), verb, channelList(there))
 }
 
-// why returns the reason why this bundle was chosen.
 func (r *resolver) why(own *view, winner *graph.Node) string {
 	stays := ""
 	if r.request.Installed != nil && r.request.Installed.Name == winner.Bundle.Name {

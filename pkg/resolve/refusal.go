@@ -111,7 +111,6 @@ func (r *resolver) isForeign(own *view) bool {
 	})
 }
 
-// maxChannels limits the channels in one sentence.
 const maxChannels = 5
 
 func channelList(channels []string) string {

@@ -89,7 +89,6 @@ func Resolve(request Request, catalogs []Catalog) (*Resolution, error) {
 	return r.answer()
 }
 
-// narrowed applies the rules to all bundles.
 func narrowed(request Request, catalogs []Catalog) (*resolver, error) {
 	r := &resolver{request: request, counts: map[Rule]int{}}
 	asked, err := r.asked(catalogs)
@@ -118,7 +117,6 @@ func (r *resolver) answer() (*Resolution, error) {
 	return r.chosen(r.found[0])
 }
 
-// resolver is one resolution.
 type resolver struct {
 	request Request
 	allowed *semver.Constraints
@@ -160,12 +158,10 @@ func (r *resolver) asked(catalogs []Catalog) ([]Catalog, error) {
 	return asked, nil
 }
 
-// chooses reports whether the selector matches a catalog.
 func (r *resolver) chooses(catalog *Catalog) bool {
 	return r.selector.Matches(labels.Set(catalog.Labels))
 }
 
-// look applies the rules to the bundles of one catalog.
 func (r *resolver) look(catalog *Catalog) error {
 	if catalog.Err != nil {
 		return fmt.Errorf("error getting package %q from catalog %q: %w", r.request.Package, catalog.Name, catalog.Err)

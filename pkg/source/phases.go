@@ -145,8 +145,6 @@ func Sort(objects []manifest.Object) ([]Phase, error) {
 	return phases, nil
 }
 
-// definedKinds returns the kinds that the CustomResourceDefinitions among the
-// objects define.
 func definedKinds(objects []manifest.Object) (map[schema.GroupKind]bool, error) {
 	defined := map[schema.GroupKind]bool{}
 	for _, object := range objects {

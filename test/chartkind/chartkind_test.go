@@ -158,7 +158,6 @@ func conditionOf(object *unstructured.Unstructured, kind, status, reason string)
 	return nil
 }
 
-// observed reports whether the current generation is observed.
 func observed(object *unstructured.Unstructured) bool {
 	return object != nil && report.StatusOf(object).ObservedGeneration == object.GetGeneration()
 }
@@ -168,13 +167,11 @@ func settled(object *unstructured.Unstructured) bool {
 	return all(is(report.Progressing, "False", report.ReasonReconcileSuccessful), is(report.Ready, "True", ""), is(report.Deployed, "True", ""), observed)(object)
 }
 
-// awaitCentral waits until done returns true for a Central of the scenario.
 func (w shared) awaitCentral(name, what string, done func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	w.t.Helper()
 	return w.await(centrals, w.name, name, what, done)
 }
 
-// central creates a Central and waits until it is installed.
 func (w shared) central(name, spec string) *unstructured.Unstructured {
 	w.t.Helper()
 	w.MustKubectlInput(fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: Central, metadata: {name: %s, namespace: %s}, spec: {%s}}", name, w.name, spec), "create", "-f", "-")
@@ -194,12 +191,10 @@ func (w shared) written(mark plane.Mark, manager string) int {
 	}))
 }
 
-// renders counts the renderings of the chart for the scenario's extension.
 func (w shared) renders() int {
 	return strings.Count(w.server.Log(), `"Rendering a chart" extension="central-`+w.name+`"`)
 }
 
-// has counts the revisions of the scenario's extension.
 func (w shared) has() int {
 	w.t.Helper()
 	return len(strings.Fields(w.MustKubectl("get", "cer", "-l", "penstock.dev/chain=central-"+w.name, "-o", "name")))

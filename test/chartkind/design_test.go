@@ -45,7 +45,6 @@ func considerations(w shared) {
 	}
 }
 
-// columned is the Central whose columns are checked.
 const columned = "stackrox-central-services"
 
 // shows checks that the Central's row, as kubectl prints it, contains texts.

@@ -95,7 +95,6 @@ func scale(w shared) {
 	}
 }
 
-// counted formats the number of requests of each kind.
 func counted(requests plane.Requests) string {
 	kinds := map[string]int{}
 	for _, r := range requests {
@@ -120,7 +119,6 @@ func (w shared) heap() int64 {
 	return size
 }
 
-// makeSecured creates a SecuredCluster in each of count namespaces.
 func (w shared) makeSecured(count int) {
 	w.t.Helper()
 	var all strings.Builder
@@ -130,7 +128,6 @@ func (w shared) makeSecured(count int) {
 	w.MustKubectlInput(all.String(), "create", "-f", "-")
 }
 
-// awaitSecured waits until all SecuredClusters are installed and ready.
 func (w shared) awaitSecured(count int) {
 	w.t.Helper()
 	deadline := time.After(poll.Patience + time.Duration(count)*time.Second)
@@ -212,7 +209,6 @@ func (w shared) watchSensors() *changes {
 	return c
 }
 
-// stateOf formats the replicas of a Deployment.
 func stateOf(deployment *unstructured.Unstructured) string {
 	replicas, _, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
 	seen, _, _ := unstructured.NestedInt64(deployment.Object, "status", "observedGeneration")

@@ -51,7 +51,6 @@ func (d *demo) publish(ctx context.Context) {
 	d.note("a registry on loopback, with a certificate and a password, has a catalog and three bundles as images")
 }
 
-// listPackages lists the installable packages.
 func (d *demo) listPackages(ctx context.Context) {
 	for _, question := range []struct {
 		command, claim string

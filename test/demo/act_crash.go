@@ -102,7 +102,6 @@ func middle(writes []manifest.Ref) manifest.Ref {
 	return writes[early/2]
 }
 
-// inTheMiddle checks that Penstock left the rollout unfinished, and reports its progress.
 func (d *demo) inTheMiddle(ctx context.Context, name string, wanted, writes []manifest.Ref) {
 	found := get(d.cluster.read(ctx, writes))
 	left := len(strangers(d.Name, writes, found))

@@ -18,7 +18,6 @@ const (
 	strangerImage = "registry.example.com/debug"
 )
 
-// drift changes an image by hand.
 func drift(ctx context.Context, d *demo) {
 	target := deployments(d.wanted)[0].ID
 	before, err := d.cluster.deployment(ctx, target)
@@ -39,10 +38,8 @@ func drift(ctx context.Context, d *demo) {
 	d.calm(ctx, target)
 }
 
-// repair describes the repair of an edit.
 type repair struct {
-	took time.Duration
-	// image is the last seen image.
+	took  time.Duration
 	image string
 	err   error
 }

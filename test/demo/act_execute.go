@@ -11,7 +11,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// executePlan approves the plan and watches its items.
 func executePlan(ctx context.Context, d *demo) {
 	before := get(d.descheduler(ctx))
 	d.approve(ctx, "CHG-4711")

@@ -24,15 +24,13 @@ import (
 const (
 	// fleetName is the name of the ClusterExtensionSet, and of the namespace on each cluster.
 	fleetName = "lamp"
-	// approver is the user who approves rollouts.
-	approver = "bob"
+	approver  = "bob"
 )
 
 // edges returns the clusters of the fleet. The first is the canary, edge-3 fails, and edge-4 is
 // unreachable.
 func edges() []string { return []string{"edge-1", "edge-2", "edge-3", "edge-4"} }
 
-// fleetActs returns the acts of FLEET=1.
 func fleetActs() []act {
 	return []act{
 		{
@@ -75,7 +73,6 @@ func startFleet(ctx context.Context, d *demo) {
 	d.ok("a Secret with a kubeconfig and the label penstock.dev/cluster is a cluster; ring=0 is the canary")
 }
 
-// startEdges starts the control planes of the clusters in parallel.
 func (d *demo) startEdges(ctx context.Context) {
 	tools, began := get(plane.Tools(ctx, d.out)), time.Now()
 	d.edges = map[string]*plane.Plane{}
@@ -169,7 +166,6 @@ func followLater(ctx context.Context, d *demo) {
 	d.show(ctx, "kubectl get clusterextensionrollouts")
 }
 
-// lamp returns the image of a version.
 func (d *demo) lamp(version int) string {
 	return fmt.Sprintf("%s/plain/lamp:%d", d.registry.Host, version)
 }
@@ -186,7 +182,6 @@ func (d *demo) publishLamp(ctx context.Context, version int) {
 	must(registry.Push(ctx, d.registry.Dir, d.lamp(version), get(registry.FromFolder(folder))))
 }
 
-// fleetSet returns the manifest of the set.
 func (d *demo) fleetSet(version int) string {
 	return fmt.Sprintf(`apiVersion: penstock.dev/v1alpha1
 kind: ClusterExtensionSet
@@ -204,7 +199,6 @@ spec:
 `, fleetName, d.lamp(version))
 }
 
-// approveRollout approves a rollout as another user.
 func (d *demo) approveRollout(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout) {
 	d.show(ctx, fmt.Sprintf("kubectl penstock fleet approve %s --kubeconfig %s --yes --digest %s", fleetName, quoted(filepath.Join(d.dir, approver+".kubeconfig")), rollout.Status.Digest))
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// install starts a cluster and Penstock, and installs the first version.
 func install(ctx context.Context, d *demo) {
 	d.startCluster(ctx)
 	d.startPenstock(ctx)
@@ -69,7 +68,6 @@ func (d *demo) startCluster(ctx context.Context) {
 	d.introduce(took)
 }
 
-// environment returns the environment variables for kubectl and penstock.
 func (d *demo) environment() []string {
 	return []string{
 		"KUBECONFIG=" + d.plane.Kubeconfig(),
@@ -78,7 +76,6 @@ func (d *demo) environment() []string {
 	}
 }
 
-// introduce describes the cluster and its limits.
 func (d *demo) introduce(took time.Duration) {
 	client, err := kubernetes.NewForConfig(d.plane.Config())
 	if err != nil {
@@ -97,7 +94,6 @@ func (d *demo) introduce(took time.Duration) {
 	d.note("its one node is simulated by kwok: no containers, no images are pulled, Pods just become ready")
 }
 
-// startPenstock starts the program and waits until kubectl can use its API.
 func (d *demo) startPenstock(ctx context.Context, more ...string) {
 	if d.Image != "" {
 		d.startImage(ctx)

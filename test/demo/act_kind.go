@@ -69,7 +69,6 @@ func chartKind(ctx context.Context, d *demo) {
 	}
 }
 
-// central returns the folder of the example.
 func (d *demo) central() string { return filepath.Join(filepath.Dir(d.Plans), "central") }
 
 // prepareKind publishes the charts, and creates a ChartKind for them. Every revision except the
@@ -89,7 +88,6 @@ kubectl wait --for=condition=Accepted chartkinds --all --timeout=%s`, quoted(fil
 // shown are the columns of a Central: version, secret, message, available and progressing.
 type shown [5]string
 
-// columnsOf reads the columns as kubectl does.
 func columnsOf(central *unstructured.Unstructured) shown {
 	status := report.StatusOf(central)
 	out := shown{0: status.ReconciledVersion}
@@ -114,7 +112,6 @@ func (c shown) like(want shown) bool {
 	return contains && c == want
 }
 
-// showsColumns waits until a Central has these columns.
 func (d *demo) showsColumns(ctx context.Context, claim string, want shown) {
 	resource := schema.GroupVersionResource{Group: "platform.stackrox.io", Version: "v1alpha1", Resource: "centrals"}
 	command := "kubectl get centrals -n " + kindSpace

@@ -47,7 +47,6 @@ func (d *demo) pause(ctx context.Context) {
 	}
 }
 
-// setImage returns the command that changes the first image of a Deployment.
 func setImage(deployment *appsv1.Deployment) string {
 	return fmt.Sprintf("kubectl set image -n %s deployment/%s %s=%s --field-manager=%s",
 		deployment.Namespace, deployment.Name, deployment.Spec.Template.Spec.Containers[0].Name, strangerImage, stranger)

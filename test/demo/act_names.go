@@ -41,7 +41,6 @@ func names(ctx context.Context, d *demo) {
 	d.show(ctx, fmt.Sprintf("kubectl delete cer -l penstock.dev/chain=%s", namesExtension))
 }
 
-// installNamed installs a version of the operator and waits until it has succeeded.
 func (d *demo) installNamed(ctx context.Context, dir, version string, number int) {
 	d.show(ctx, fmt.Sprintf("penstock render %s --extension %s --revision %d |\nkubectl apply --server-side -f -", quoted(filepath.Join(dir, version)), namesExtension, number))
 	name := fmt.Sprintf("%s-%d", namesExtension, number)

@@ -123,7 +123,6 @@ func (d *demo) policy(ctx context.Context) string {
 	return policy
 }
 
-// hasPolicy checks the policy of the KubeletConfig.
 func (d *demo) hasPolicy(ctx context.Context, want, claim string) {
 	policy := d.policy(ctx)
 	d.claim(policy == want, claim, fmt.Sprintf("policy %q", want), fmt.Sprintf("policy %q", policy))

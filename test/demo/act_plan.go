@@ -84,7 +84,6 @@ func (d *demo) descheduler(ctx context.Context) (*unstructured.Unstructured, err
 	return found, nil
 }
 
-// hasMachineConfig reports whether the plan's MachineConfig exists.
 func (d *demo) hasMachineConfig(ctx context.Context) bool {
 	resource := schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: "machineconfigs"}
 	_, err := d.cluster.dynamic.Resource(resource).Get(ctx, machineConfigName, metav1.GetOptions{})

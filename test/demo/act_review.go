@@ -104,7 +104,6 @@ func (d *demo) publishLanterns(ctx context.Context, versions int) {
 	d.quiet(ctx, "kubectl apply -f - <<'EOF'\n"+manifest+"\nEOF\nkubectl wait --for=condition=Serving clustercatalog/lanterns")
 }
 
-// pushFiles builds an image of files, by their paths.
 func (d *demo) pushFiles(ctx context.Context, name string, files map[string]string) {
 	folder := filepath.Join(d.dir, "images", strings.NewReplacer("/", "-", ":", "-").Replace(name))
 	for file, content := range files {

@@ -18,7 +18,6 @@ const (
 	lull = 3 * time.Second
 )
 
-// stick rolls out a version with an image that does not exist.
 func stick(ctx context.Context, d *demo) {
 	broken := d.brokenUpgrade(ctx)
 	revision := d.apply(ctx, broken)
@@ -95,7 +94,6 @@ func onlyCulprit(revision *v1alpha1.ClusterExtensionRevision) culprit {
 	return found[0]
 }
 
-// describe shows the first lines of kubectl describe and checks their content.
 func (d *demo) describe(ctx context.Context, name string, stuck culprit) {
 	out := d.show(ctx, fmt.Sprintf("kubectl describe cer %s | head -n %d", name, screenful))
 	missing := missingFrom(out, "phase "+stuck.phase, stuck.id.String(), firstClause(stuck.message))
@@ -104,7 +102,6 @@ func (d *demo) describe(ctx context.Context, name string, stuck culprit) {
 		"all three", "without "+strings.Join(missing, ", "))
 }
 
-// showCause shows the failing objects, with the reasons.
 func (d *demo) showCause(ctx context.Context, name string, stuck culprit) {
 	out := d.show(ctx, fmt.Sprintf("kubectl get cer %s --subresource=objects | grep Unready", name))
 	missing := missingFrom(out, stuck.id.Name, "Unready", "ImagePull")

@@ -88,7 +88,6 @@ func teamUpgrade(ctx context.Context, d *demo) {
 // exitTimeout is the exit code of the plugin after a timeout.
 const exitTimeout = 124
 
-// team runs one step.
 func (d *demo) team(ctx context.Context, next step) {
 	out := d.asTeam(ctx, next.command)
 	if missing := missingFrom(out.Stdout+out.Stderr, next.says...); out.ExitCode != next.exit || len(missing) > 0 {
@@ -125,7 +124,6 @@ func (d *demo) quiet(ctx context.Context, command string) string {
 	return out.Stdout
 }
 
-// meetTeam creates the namespace of the team, and its kubeconfig.
 func (d *demo) meetTeam(ctx context.Context) {
 	access := get(d.plane.User(teamName))
 	content, err := os.ReadFile(access.Kubeconfig())

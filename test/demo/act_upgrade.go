@@ -67,7 +67,6 @@ func setState(name string, state v1alpha1.LifecycleState) string {
 	return fmt.Sprintf("kubectl patch cer %s --type=merge -p '{\"spec\":{\"lifecycleState\":\"%s\"}}'", name, state)
 }
 
-// pruned checks that objects of an earlier revision are deleted.
 func (d *demo) pruned(ctx context.Context, before []manifest.Ref, ids []manifest.ID) {
 	if len(ids) == 0 {
 		return

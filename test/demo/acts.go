@@ -15,18 +15,15 @@ import (
 	"github.com/penstock-project/penstock/test/framework/port"
 )
 
-// act is one part of the demo.
 type act struct {
 	title string
-	// why is the problem that the act is about.
-	why string
+	why   string
 	// skip returns the reason why the act cannot run with these manifests, or nothing.
 	skip func(*demo) string
 	// play runs the act. A failure is a panic with a stop.
 	play func(context.Context, *demo)
 }
 
-// acts returns the acts in order. Each act builds on the earlier ones.
 func acts() []act {
 	return []act{
 		{
@@ -182,7 +179,6 @@ func withoutOutside(*demo) string {
 	return ""
 }
 
-// latest returns the directory with the newest version.
 func (d *demo) latest() string {
 	if d.To != "" {
 		return d.To
@@ -190,7 +186,6 @@ func (d *demo) latest() string {
 	return d.From
 }
 
-// next returns the name of the next revision.
 func (d *demo) next() string {
 	d.number++
 	return fmt.Sprintf("%s-%d", d.Name, d.number)
@@ -218,12 +213,10 @@ func (d *demo) shortened(text string) string {
 	return strings.ReplaceAll(text, d.dir+string(filepath.Separator), "")
 }
 
-// rendering describes manifests to render into a revision.
 type rendering struct {
 	dir string
 	// edit is a filter after penstock render, or empty.
-	edit string
-	// paused creates the revision as Paused.
+	edit   string
 	paused bool
 }
 
@@ -251,7 +244,6 @@ func (d *demo) send(ctx context.Context, r rendering) string {
 	return name
 }
 
-// isVersion reports whether a folder's name is a version.
 func isVersion(name string) bool {
 	_, err := version.ParseGeneric(name)
 	return err == nil
@@ -301,7 +293,6 @@ func (d *demo) rollOut(ctx context.Context, revision *olmv1alpha1.ClusterExtensi
 	d.ok("%s is rolled out and available after %s%s", revision.Name, seconds(time.Since(progress.began)), same)
 }
 
-// untilArchived waits until a revision is archived and its objects are deleted.
 func (d *demo) untilArchived(ctx context.Context, name string) {
 	last := &olmv1alpha1.ClusterExtensionRevision{}
 	err := d.cluster.followRevision(ctx, name, func(revision *olmv1alpha1.ClusterExtensionRevision) bool {

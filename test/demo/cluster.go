@@ -71,7 +71,6 @@ type live struct {
 	Chain   string
 }
 
-// read reads every object.
 func (c *cluster) read(ctx context.Context, wanted []manifest.Ref) (map[manifest.ID]*live, error) {
 	found := map[manifest.ID]*live{}
 	for _, ref := range wanted {
@@ -134,7 +133,6 @@ func strangers(chain string, wanted []manifest.Ref, found map[manifest.ID]*live)
 	return wrong
 }
 
-// revision reads a revision.
 func (c *cluster) revision(ctx context.Context, name string) (*olmv1alpha1.ClusterExtensionRevision, error) {
 	return c.penstock.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, name, metav1.GetOptions{})
 }
@@ -164,7 +162,6 @@ func (c *cluster) followPlan(ctx context.Context, name string, see func(*hcov1al
 		}, see)
 }
 
-// deployment reads a Deployment.
 func (c *cluster) deployment(ctx context.Context, id manifest.ID) (*appsv1.Deployment, error) {
 	return c.core.AppsV1().Deployments(id.Namespace).Get(ctx, id.Name, metav1.GetOptions{})
 }
@@ -206,7 +203,6 @@ func complete(d *appsv1.Deployment) bool {
 		d.Status.UpdatedReplicas == want && d.Status.Replicas == want && d.Status.AvailableReplicas == want
 }
 
-// image returns the image of the first container.
 func image(d *appsv1.Deployment) string {
 	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
 		return containers[0].Image

@@ -26,7 +26,6 @@ func ofPenstock(r plane.Request) bool {
 		strings.HasPrefix(r.User, "system:serviceaccount:"+kindAccount+":")
 }
 
-// demo is one run of the demo.
 type demo struct {
 	settings
 	*screen
@@ -36,25 +35,21 @@ type demo struct {
 	dir   string
 	plane *plane.Plane
 	// edges are the control planes of the other clusters, with FLEET=1.
-	edges  map[string]*plane.Plane
-	server *server
-	shell  *shell
-	// registry has images of catalogs and bundles.
+	edges    map[string]*plane.Plane
+	server   *server
+	shell    *shell
 	registry *registry.Registry
 	cluster  *cluster
 
-	// plan is the plan that acts use.
 	plan string
 	// stopPools stops the simulated pools.
 	stopPools context.CancelFunc
 
-	// number is the number of the newest revision.
 	number int
 	// current is the revision whose content is in the cluster, and wanted are its objects.
 	current string
 	wanted  []manifest.Ref
-	// seen are all objects of all revisions.
-	seen map[manifest.ID]bool
+	seen    map[manifest.ID]bool
 }
 
 func newDemo(settings settings, screen *screen) *demo {
@@ -127,7 +122,6 @@ func (d *demo) begin(ctx context.Context) error {
 	return nil
 }
 
-// perform runs the acts in order.
 func (d *demo) perform(ctx context.Context) error {
 	all := d.acts()
 	if d.Acts > 0 {
@@ -162,7 +156,6 @@ func (d *demo) play(ctx context.Context, act act) (err error) {
 	return nil
 }
 
-// explain prints the error.
 func (d *demo) explain(err error, interrupted bool) {
 	if err == nil {
 		return
@@ -191,7 +184,6 @@ func (d *demo) explain(err error, interrupted bool) {
 	}
 }
 
-// close stops everything and removes the folder.
 func (d *demo) close() error {
 	var errs []error
 	if d.stopPools != nil {

@@ -4,9 +4,7 @@ import "fmt"
 
 // failure is a claim of the demo that does not hold.
 type failure struct {
-	// claim is the checked claim.
-	claim string
-	// want is the expected text, got the found text.
+	claim     string
 	want, got string
 }
 
@@ -25,7 +23,6 @@ func (s *screen) claim(holds bool, claim, want, got string) {
 // stop ends an act, because each step needs the previous ones. It is a panic that play recovers.
 type stop struct{ error }
 
-// must stops the act if a step failed.
 func must(err error) {
 	if err != nil {
 		panic(stop{err})

@@ -51,7 +51,6 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// imageOf builds an image of a program for this platform.
 func imageOf(t *testing.T, program string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "image")

@@ -46,7 +46,6 @@ func (p *progress) news(revision *olmv1alpha1.ClusterExtensionRevision, now time
 	return lines, ""
 }
 
-// writes returns the objects of a phase that the rollout changes.
 func (p *progress) writes(phase olmv1alpha1.RevisionPhase) []manifest.ID {
 	var ids []manifest.ID
 	for _, object := range phase.Objects {

@@ -35,7 +35,6 @@ func ref(object olmv1alpha1.RevisionObject) manifest.Ref {
 	}
 }
 
-// deployments returns the Deployments among the objects.
 func deployments(wanted []manifest.Ref) []manifest.Ref {
 	return slices.DeleteFunc(slices.Clone(wanted), func(ref manifest.Ref) bool {
 		return ref.Group != "apps" || ref.Kind != "Deployment"
@@ -61,7 +60,6 @@ func kinds(ids []manifest.ID) string {
 // short returns kind and name: "Deployment lighthouse-webhook".
 func short(id manifest.ID) string { return id.Kind + " " + id.Name }
 
-// shorts returns kind and name of each object.
 func shorts(ids []manifest.ID) []string {
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -76,7 +74,6 @@ type changes struct {
 	Changed, Added, Pruned, Same []manifest.ID
 }
 
-// written returns the objects that the newer revision writes.
 func (c changes) written() map[manifest.ID]bool {
 	out := map[manifest.ID]bool{}
 	for _, id := range append(slices.Clone(c.Changed), c.Added...) {

@@ -12,7 +12,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// object parses "Kind/name@digest" in the core group.
 func object(text string) manifest.Ref {
 	what, digest, _ := strings.Cut(text, "@")
 	kind, name, _ := strings.Cut(what, "/")

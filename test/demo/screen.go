@@ -42,14 +42,12 @@ func newScreen(out *os.File, getenv func(string) string) *screen {
 	return &screen{out: out, tty: tty, colour: tty && getenv("NO_COLOR") == ""}
 }
 
-// title prints the title of an act.
 func (s *screen) title(text string) {
 	rule := strings.Repeat("─", max(3, columns-utf8.RuneCountInString(text)-4))
 	s.line("")
 	s.line(s.paint(bold, "── "+text+" "+rule))
 }
 
-// why prints the problem that an act is about.
 func (s *screen) why(text string) {
 	for _, line := range wrap(text, columns, "") {
 		s.line(s.paint(dim, line))

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// perform prints one of each element.
 func perform(s *screen) {
 	s.title("1 of 2: install")
 	s.why("because")

@@ -28,7 +28,6 @@ type server struct {
 	running *running
 }
 
-// running is one process of the server.
 type running struct {
 	cmd     *exec.Cmd
 	exited  chan struct{} // closed after the exit
@@ -76,7 +75,6 @@ func (r *running) run(started chan<- error) {
 	close(r.exited)
 }
 
-// pid of the running program.
 func (s *server) pid() int { return s.running.cmd.Process.Pid }
 
 // alive returns an error if the program has exited by itself.
@@ -132,7 +130,6 @@ func (s *server) stop() error {
 	}
 }
 
-// end returns the last lines of the log.
 func (s *server) end(lines int) string {
 	content, err := os.ReadFile(s.log)
 	if err != nil {

@@ -18,7 +18,6 @@ const (
 	maxSilence     = time.Hour
 )
 
-// settings are the options of a run.
 type settings struct {
 	// From, To and Stuck are directories of manifests, as written on the command line. Without an
 	// upgrade, To is empty. If Stuck is empty, the stuck upgrade is derived from the newest other
@@ -120,7 +119,6 @@ func parseSettings(getenv func(string) string, root string) (settings, error) {
 	return s, errors.Join(errs...)
 }
 
-// acts returns the acts to run.
 func (s *settings) acts() []act {
 	if s.Fleet {
 		return fleetActs()
@@ -128,7 +126,6 @@ func (s *settings) acts() []act {
 	return acts()
 }
 
-// check checks that the given files exist.
 func (s *settings) check() error {
 	var errs []error
 	for _, dir := range []struct{ variable, path string }{{"FROM", s.From}, {"TO", s.To}, {"the stuck upgrade", s.Stuck}, {"IMAGE", s.Image}} {

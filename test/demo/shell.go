@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// commandTimeout limits one command of the transcript.
 const commandTimeout = 2 * time.Minute
 
 // shell runs exactly the commands that the transcript shows.
@@ -41,7 +40,6 @@ func newShell(dir string, environment []string, programs map[string]string) (*sh
 	)}, nil
 }
 
-// result has the output of a command and its exit code.
 type result struct {
 	Stdout, Stderr string
 	ExitCode       int

@@ -60,7 +60,6 @@ func some(items []string, limit int) string {
 	return strings.Join(items, ", ")
 }
 
-// quoted quotes a word for a shell.
 func quoted(word string) string {
 	if word != "" && !strings.ContainsAny(word, " \t\n\"'$`\\*?[]{}!#~&|;<>()") {
 		return word

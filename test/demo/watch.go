@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	// patience limits every wait of the demo.
 	patience = 3 * time.Minute
 	// again is the pause before a broken watch is opened again.
 	again = 100 * time.Millisecond
@@ -91,7 +90,6 @@ func named(name string) fields.Selector {
 	return fields.OneTermEqualSelector(metav1.ObjectNameField, name)
 }
 
-// pointers returns pointers to the items of a list.
 func pointers[T any](items []T) []*T {
 	out := make([]*T, len(items))
 	for i := range items {

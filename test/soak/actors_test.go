@@ -62,7 +62,6 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// of returns the revisions of a chain, oldest first.
 func (a *author) of(c *chain) []olmv1alpha1.ClusterExtensionRevision {
 	list, err := a.revisions.List(context.Background(), metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel + "=" + c.name})
 	if err != nil {
@@ -72,7 +71,6 @@ func (a *author) of(c *chain) []olmv1alpha1.ClusterExtensionRevision {
 	return list.Items
 }
 
-// upgrade writes the chain's next revision.
 func (a *author) upgrade(random *rand.Rand, c *chain) {
 	phases := c.phases(random)
 	a.note(phases)
@@ -117,7 +115,6 @@ func (a *author) set(c *chain, state olmv1alpha1.LifecycleState) {
 // answer matches the command in status that acknowledges deletions above the budget.
 var answer = regexp.MustCompile(regexp.QuoteMeta(olmv1alpha1.AcknowledgeDeletionAnnotation) + `=(\S+)`)
 
-// acknowledge acknowledges the deletions that revisions of a chain wait for.
 func (a *author) acknowledge(c *chain) {
 	for _, revision := range a.of(c) {
 		stalled := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionStalled)
@@ -134,7 +131,6 @@ func (a *author) acknowledge(c *chain) {
 	}
 }
 
-// delete deletes all revisions of a chain.
 func (a *author) delete(c *chain) {
 	err := a.revisions.DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel + "=" + c.name})
 	a.did("deleted", err)
@@ -152,7 +148,6 @@ func (a *author) did(what string, err error) {
 	}
 }
 
-// note records the objects of phases.
 func (a *author) note(phases []any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -211,7 +206,6 @@ func (w *soakPlane) removeDefinition(c *chain) {
 		Delete(context.Background(), "things."+c.group(), metav1.DeleteOptions{}))
 }
 
-// meddled counts a successful action.
 func (w *soakPlane) meddled(what string, err error) {
 	if err == nil {
 		w.tally.count(what)

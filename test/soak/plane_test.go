@@ -27,8 +27,7 @@ import (
 const (
 	// patience limits the time until all chains match the rule. The engine waits up to two minutes
 	// between repairs of an object that is changed again and again.
-	patience = 6 * time.Minute
-	// namespaces is the number of namespaces with extensions.
+	patience   = 6 * time.Minute
 	namespaces = 8
 	// definitionShare is the number of extensions per extension with a definition and an instance.
 	definitionShare = 10
@@ -94,12 +93,10 @@ func (w *soakPlane) bystand(namespace string) {
 	}
 }
 
-// say prints the progress.
 func (w *soakPlane) say(format string, args ...any) {
 	fmt.Printf("%5.0f s  %s\n", time.Since(w.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// restart stops the process gracefully and starts it again.
 func (w *soakPlane) restart() {
 	w.server.Stop(w.t)
 	w.server = w.program.Serve(w.t, w, w.dataDir)
@@ -124,7 +121,6 @@ func (w *soakPlane) kill(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// tally counts the actions.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -146,17 +142,14 @@ func (t *tally) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// chain is an extension.
 type chain struct {
 	name, namespace string
 	// defines is true for extensions with a definition and an instance.
 	defines bool
 }
 
-// group returns the group of the extension's definition.
 func (c *chain) group() string { return c.name + ".soak.example.com" }
 
-// phases returns random phases for a revision.
 func (c *chain) phases(random *rand.Rand) []any {
 	value := fmt.Sprint(random.IntN(1000))
 	first := []any{entry(configMap(c.namespace, c.name+"-always", value))}

@@ -15,7 +15,6 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
-// settings are the duration and the size of the test.
 type settings struct {
 	duration   time.Duration
 	extensions int
@@ -87,7 +86,6 @@ func TestSoak(t *testing.T) {
 	w.say("done: %s", w.tally.String())
 }
 
-// trouble runs all disturbances for some time.
 func (w *soakPlane) trouble(duration time.Duration, kills bool) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), duration)

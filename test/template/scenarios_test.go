@@ -29,7 +29,6 @@ func scenarios() map[string]func(shared) {
 	return all
 }
 
-// minor returns the minor version of the cluster.
 func (w shared) minor() string {
 	w.t.Helper()
 	var said struct {
@@ -39,7 +38,6 @@ func (w shared) minor() string {
 	return strings.Split(said.ServerVersion.GitVersion, ".")[1]
 }
 
-// design tests the examples of the design document.
 func design(w shared) {
 	alice := w.person("alice", w.maySee("MySample", "mysample"))
 	w.define("mysample")

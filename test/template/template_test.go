@@ -28,7 +28,6 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// shared is the control plane with Penstock, for one scenario.
 type shared struct {
 	*cluster.Cluster
 	t      *testing.T
@@ -87,7 +86,6 @@ func (w shared) in(t *testing.T, name string) shared {
 	return w
 }
 
-// group returns the group of the scenario's kinds.
 func (w shared) group() string { return w.name + ".example.com" }
 
 // define installs kind Sample, and allows Penstock to read the samples with these names.
@@ -117,7 +115,6 @@ func (w shared) grantReader(names ...string) {
 		fmt.Sprintf("- {apiGroups: [%s], resources: [samples], resourceNames: [%s], verbs: [get, list, watch]}", w.group(), strings.Join(names, ", ")))
 }
 
-// grant gives a subject rights in the scenario's namespace.
 func (w shared) grant(name, subject, rules string) {
 	w.t.Helper()
 	if rules == "" {
@@ -154,7 +151,6 @@ func (w shared) person(name, rules string) *cluster.Access {
 	return access
 }
 
-// maySee returns the rights to read samples.
 func (w shared) maySee(names ...string) string {
 	return fmt.Sprintf("- {apiGroups: [%s], resources: [samples], resourceNames: [%s], verbs: [get]}\n", w.group(), strings.Join(names, ", "))
 }
@@ -191,7 +187,6 @@ func (w shared) annotatedSource(name string, annotations map[string]string, more
 	return fmt.Sprintf("{apiVersion: operators.coreos.com/v1alpha1, kind: CatalogSource, metadata: {name: %s, namespace: %s, annotations: %s}, spec: {%s}}", name, w.name, quoted, strings.Join(spec, ", "))
 }
 
-// apply applies a manifest as a user.
 func (w shared) apply(as *cluster.Access, manifest string) {
 	w.t.Helper()
 	as.MustKubectlInput(manifest, "apply", "--server-side", "--force-conflicts", "-f", "-")
@@ -210,12 +205,10 @@ func (w shared) awaitObject(resource schema.GroupVersionResource, namespace, nam
 	})
 }
 
-// image returns spec.image.
 func image(object *unstructured.Unstructured) string {
 	return annotated.CatalogSources().Image(object)
 }
 
-// conditions returns the conditions in the status.
 func conditions(object *unstructured.Unstructured) []metav1.Condition {
 	var status struct {
 		Conditions []metav1.Condition `json:"conditions"`
@@ -259,7 +252,6 @@ func unresolved(kept, template string, variables ...string) func(*unstructured.U
 	}
 }
 
-// live returns the stored CatalogSource.
 func (w shared) live(name string) *unstructured.Unstructured {
 	w.t.Helper()
 	found, err := w.host.Resource(annotated.CatalogSources().Resource).Namespace(w.name).Get(w.t.Context(), name, metav1.GetOptions{})

@@ -22,7 +22,6 @@ func threats() map[string]func(shared) {
 	}
 }
 
-// refused fails unless a write is refused with this reason.
 func (w shared) refused(out fmt.Stringer, failed bool, want string) {
 	w.t.Helper()
 	if !failed || !strings.Contains(out.String(), want) {

@@ -98,7 +98,6 @@ func pass(kind, to string, got event) error {
 	return post(strings.TrimSuffix(to, "/")+"/api/v2/alerts", alerts)
 }
 
-// post sends JSON in a POST request.
 func post(to string, content any) error {
 	body, err := json.Marshal(content)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 // Group is the group of OLM's API.
 const Group = "operators.coreos.com"
 
-// The resources of OLM.
 var (
 	Subscriptions          = schema.GroupVersionResource{Group: Group, Version: "v1alpha1", Resource: "subscriptions"}
 	ClusterServiceVersions = schema.GroupVersionResource{Group: Group, Version: "v1alpha1", Resource: "clusterserviceversions"}
@@ -38,7 +37,6 @@ func OwnerLabels() []string { return []string{OwnerLabel, OwnerNamespaceLabel, O
 // Kind is the kind of the owner in owner references.
 const Kind = "ClusterServiceVersion"
 
-// Values of OLM's fields.
 const (
 	PhaseSucceeded  = "Succeeded"
 	PhaseFailed     = "Failed"

@@ -10,7 +10,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Condition types and reasons of OLM v1.
 const (
 	Serving     = "Serving"
 	Progressing = "Progressing"

@@ -27,7 +27,6 @@ type Effect struct {
 	Stuck bool `json:"stuck,omitempty"`
 }
 
-// effects compares the resolution of the same requests in both images.
 func effects(name string, before, after *fbc.Config) []Effect {
 	out := effectsOf(name, "", before, after)
 	for _, channel := range append(missing(channels(before), channels(after)), shared(before, after)...) {
@@ -48,7 +47,6 @@ func shared(before, after *fbc.Config) []string {
 	return out
 }
 
-// effectsOf groups the versions that have the same effect.
 func effectsOf(name, channel string, before, after *fbc.Config) []Effect {
 	request := resolve.Request{Package: name}
 	if channel != "" {
@@ -89,7 +87,6 @@ func effectOf(request resolve.Request, before, after *fbc.Config) Effect {
 	return Effect{Before: from, After: to, Stuck: noneAfter != nil && noneBefore == nil}
 }
 
-// goesTo returns the version to which an extension upgrades in a catalog.
 func goesTo(request resolve.Request, config *fbc.Config) (string, error) {
 	resolution, err := resolve.Resolve(request, []resolve.Catalog{{Name: "catalog", Config: config}})
 	var none *resolve.Error

@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
-// The files of a content folder.
 const (
 	plainFile      = "catalog.jsonl"
 	compressedFile = "catalog.jsonl.gz"
@@ -36,7 +35,6 @@ type builder struct {
 	line                        bytes.Buffer
 }
 
-// build writes a content into an empty folder.
 func build(ctx context.Context, folder string, documents fbc.Documents) error {
 	b := &builder{}
 	for name, file := range map[string]**os.File{plainFile: &b.plain, compressedFile: &b.compressed, sectionsFile: &b.sections} {
@@ -104,7 +102,6 @@ func (s section) write(out *bufio.Writer) error {
 	return err
 }
 
-// readSections calls found for each row of a table.
 func readSections(from io.Reader, found func(section)) error {
 	in := bufio.NewReaderSize(from, 32<<10)
 	var at int64

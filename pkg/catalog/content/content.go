@@ -87,7 +87,6 @@ func (c *Content) Select(schema, pkg, name string) (io.Reader, error) {
 	return &selected{of: c.plain, rest: found}, nil
 }
 
-// selected reads sections one after the other.
 type selected struct {
 	of   *os.File
 	rest []section

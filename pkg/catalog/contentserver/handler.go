@@ -34,7 +34,6 @@ type Served struct {
 // Find returns the served content of a catalog, or nil.
 type Find func(name string) *Served
 
-// handler answers requests for content.
 type handler struct {
 	find        Find
 	compressing chan struct{}
@@ -49,7 +48,6 @@ func NewHandler(find Find) http.Handler {
 	return mux
 }
 
-// reading refuses methods other than GET and HEAD.
 func reading(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -97,7 +95,6 @@ func (h *handler) all(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", found.Modified, from)
 }
 
-// metas answers with the documents that the query selects.
 func (h *handler) metas(w http.ResponseWriter, r *http.Request) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -190,7 +187,6 @@ type probe struct {
 func (p *probe) WriteHeader(status int)            { p.status = status }
 func (p *probe) Write(content []byte) (int, error) { return len(content), nil }
 
-// takesGzip reports whether the client accepts gzip.
 func takesGzip(r *http.Request) bool {
 	for _, header := range r.Header.Values("Accept-Encoding") {
 		for one := range strings.SplitSeq(header, ",") {

@@ -37,7 +37,6 @@ func DefaultLimits() Limits {
 	}
 }
 
-// maxHeader limits the header of a request, in bytes.
 const maxHeader = 16 << 10
 
 // Listen opens the port before Serve, because the URLs of catalogs contain the port.
@@ -112,7 +111,6 @@ func (w *pacedWriter) Write(content []byte) (int, error) {
 // Unwrap returns the inner writer, for http.ResponseController.
 func (w *pacedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// limited closes connections above the limits.
 type limited struct {
 	net.Listener
 	limits Limits

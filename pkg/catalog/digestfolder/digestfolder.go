@@ -25,8 +25,7 @@ type Root struct {
 	// slot is held during a build. One build at a time limits memory.
 	slot chan struct{}
 
-	mu sync.Mutex
-	// needed counts the callers that are about to use a digest.
+	mu     sync.Mutex
 	needed map[string]int
 }
 

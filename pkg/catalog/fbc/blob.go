@@ -10,7 +10,6 @@ const (
 	SchemaDeprecations = "olm.deprecations"
 )
 
-// Types of bundle properties.
 const (
 	PropertyPackage         = "olm.package"
 	PropertyGVK             = "olm.gvk"

@@ -59,7 +59,6 @@ func (r *reader) open(ctx context.Context, root fs.FS, name string) error {
 	return r.file(ctx, file, name)
 }
 
-// readIgnore returns nil if the file does not exist.
 func readIgnore(root fs.FS, name string) (*ignore.GitIgnore, error) {
 	file, err := root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -37,7 +37,6 @@ func (d *Document) Check() error {
 	return d.Decode(&json.RawMessage{})
 }
 
-// failed adds the place of the document to an error.
 func (d *Document) failed(err error) error {
 	return &Error{File: d.File, Line: d.Line, Schema: d.Schema, Package: d.Package, Name: d.Name, Err: err}
 }

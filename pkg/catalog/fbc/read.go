@@ -64,7 +64,6 @@ func Read(ctx context.Context, from io.Reader, file string, limits Limits, found
 	return r.file(ctx, from, file)
 }
 
-// reader counts bytes and documents over all files of a catalog.
 type reader struct {
 	limits    Limits
 	found     func(*Document) error
@@ -110,13 +109,11 @@ func (r *reader) file(ctx context.Context, from io.Reader, file string) error {
 	}
 }
 
-// documents is a stream of documents in one notation.
 type documents interface {
 	// next returns a document as JSON and its first line, or io.EOF.
 	next() ([]byte, int, error)
 }
 
-// newDocuments detects the notation of a file from its first character.
 func newDocuments(in *bufio.Reader, limit int) (documents, error) {
 	for skipped := 1; ; skipped++ {
 		begin, err := in.Peek(skipped)
@@ -138,7 +135,6 @@ func newDocuments(in *bufio.Reader, limit int) (documents, error) {
 	}
 }
 
-// uncompressed detects the compression of a file from its first bytes.
 func uncompressed(from io.Reader) (io.Reader, func(), error) {
 	in := bufio.NewReader(from)
 	begin, err := in.Peek(4)

@@ -86,7 +86,6 @@ func (g *Graph) edges(to entry) []Edge {
 	return out
 }
 
-// channels returns the selected channels, sorted.
 func (g *Graph) channels() []string {
 	seen := map[string]bool{}
 	for _, list := range g.entries {
@@ -149,7 +148,6 @@ func (g *Graph) channelText(to io.Writer, name string, isDefault bool, entries [
 	return table.Flush()
 }
 
-// sortedEntries returns the entries of each channel, highest version first.
 func (g *Graph) sortedEntries() map[string][]entry {
 	out := map[string][]entry{}
 	for _, list := range g.entries {
@@ -198,7 +196,6 @@ func (g *Graph) upgradeOf(one entry) []string {
 	return parts
 }
 
-// maxNames limits the bundles that a sentence names.
 const maxNames = 5
 
 func (g *Graph) list(bundles []string) string {

@@ -52,7 +52,6 @@ func (g *Graph) Versions() []Version {
 	return out
 }
 
-// countsAll reports whether the graph includes all channels.
 func (g *Graph) countsAll() bool {
 	if g.unlimited {
 		return true
@@ -132,7 +131,6 @@ func KindsOf(bundle *fbc.Bundle) []metav1.GroupVersionKind {
 	return out
 }
 
-// dependency returns the name of the requirement in a property.
 func dependency(property fbc.Property) string {
 	var value struct{ PackageName, VersionRange, Group, Version, Kind string }
 	if err := json.Unmarshal(property.Value, &value); err == nil {

@@ -53,7 +53,6 @@ func (b *blob) Read(p []byte) (int, error) {
 	return n, b.failed
 }
 
-// finish reads the rest and compares the digest.
 func (b *blob) finish() error {
 	if _, err := io.Copy(io.Discard, b); err != nil {
 		return err

@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/signer"
 )
 
-// mostBundles limits the Sigstore bundles that are read per image.
 const mostBundles = 20
 
 // Rules decide whether the Sigstore bundles of an image suffice.
@@ -145,7 +144,6 @@ func (c *referrersClient) artifact(ctx context.Context, of digest.Digest) ([]byt
 	return c.content(ctx, "blobs/", found.Layers[0].Digest, "*/*")
 }
 
-// content requests content and verifies its digest.
 func (c *referrersClient) content(ctx context.Context, path string, of digest.Digest, mediaType string) ([]byte, error) {
 	if err := of.Validate(); err != nil {
 		return nil, fmt.Errorf("the digest %q of a referrer: %w", shortened(of.String()), err)

@@ -242,7 +242,6 @@ func TestBundlesOfIndex(t *testing.T) {
 	}
 }
 
-// sizeOf returns the size of a manifest.
 func (s *served) sizeOf(of digest.Digest) int64 {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodHead, s.URL+"/v2/ns/thing/manifests/"+of.String(), nil)
@@ -297,7 +296,6 @@ func TestBundlesAgain(t *testing.T) {
 	}
 }
 
-// sigstoreKey returns a new key, and the file with its public key.
 func sigstoreKey(t *testing.T) (key *ecdsa.PrivateKey, file string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -30,7 +30,6 @@ func (s *Store) chart(ctx context.Context, o *session, made *specs.Manifest, tre
 	return about(err, "", archive.Digest.String())
 }
 
-// save writes a blob to a file.
 func (o *session) save(ctx context.Context, of specs.Descriptor, name string) error {
 	b, done, err := o.blob(ctx, of)
 	if err != nil {

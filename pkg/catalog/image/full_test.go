@@ -93,7 +93,6 @@ func TestHostileFullSize(t *testing.T) {
 	}
 }
 
-// packed returns a compressed layer, and the digest of its decompressed content.
 func packed(t *testing.T, write func(*tar.Writer) error) ([]byte, digest.Digest) {
 	t.Helper()
 	var b strings.Builder

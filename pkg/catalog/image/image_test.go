@@ -18,7 +18,6 @@ import (
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// files returns the files and links of an image, with their content.
 func files(t *testing.T, from fs.FS) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -34,7 +34,6 @@ const (
 	formatLabel    = "operators.operatorframework.io.bundle.mediatype.v1"
 )
 
-// Known values of formatLabel.
 const (
 	registryV1 = "registry+v1"
 	plainV0    = "plain+v0"

@@ -26,14 +26,12 @@ import (
 //
 // Each reader of an image holds a shared lock in the image's folder.
 const (
-	lockPrefix = "lock-"
-	// pullingPrefix is the name prefix of lock files for pulls.
+	lockPrefix    = "lock-"
 	pullingPrefix = "pulling-"
 	// poll is the interval of checks whether another process has released the lock.
 	poll = 50 * time.Millisecond
 )
 
-// lockFile returns the lock file of a digest, "sha256:ab…".
 func (s *Store) lockFile(digest string) string {
 	_, hash, _ := strings.Cut(digest, ":")
 	return filepath.Join(s.root, lockPrefix+hash[:2])
@@ -85,7 +83,6 @@ func (s *Store) lockPull(ctx context.Context, digest, check, user string) (*pull
 	return p, nil
 }
 
-// lockHere locks the digest within this process.
 func (s *Store) lockHere(ctx context.Context, digest string) (free func(), err error) {
 	for {
 		s.mu.Lock()
@@ -139,10 +136,8 @@ func (s *Store) lockThere(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// errHeld reports that another process has the lock.
 var errHeld = errors.New("another process holds it")
 
-// tryLock creates a file if needed, and locks it exclusively.
 func tryLock(name string) (*os.File, error) {
 	return flocked(name, os.O_RDWR|os.O_CREATE, syscall.LOCK_EX)
 }

@@ -134,10 +134,9 @@ func TestSignatures(t *testing.T) {
 	bySigstore := fmt.Sprintf(`{"type":"sigstoreSigned","keyPath":%q}`, sigstoreFile)
 	name := s.host + "/ns/thing"
 	for test, c := range map[string]struct {
-		policy string
-		sign   func(ref string, of digest.Digest)
-		want   string
-		// signers are the recorded signers.
+		policy  string
+		sign    func(ref string, of digest.Digest)
+		want    string
 		signers []string
 	}{
 		"gpg":             {policy: byGPG, sign: func(ref string, of digest.Digest) { gpgSign(t, gpg, lookaside, ref, of) }, signers: []string{gpgName}},

@@ -14,7 +14,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/signer"
 )
 
-// retried repeats a call after an outage, with growing pauses.
 func (s *Store) retried(ctx context.Context, do func() error) error {
 	backoff := s.options.Backoff
 	for {

@@ -32,9 +32,7 @@ const (
 	sigstoreBundle = "application/vnd.dev.sigstore.bundle"
 	// largestReferrers limits each answer of a registry about referrers, in bytes.
 	largestReferrers = 1 << 20
-	// mostPages limits the pages of one list of referrers.
-	mostPages = 20
-	// referrersTimeout limits the search for the referrers of one image.
+	mostPages        = 20
 	referrersTimeout = 30 * time.Second
 )
 
@@ -164,7 +162,6 @@ func (c *referrersClient) bundles(ctx context.Context, of digest.Digest, most in
 	return found, nil
 }
 
-// referrersClient requests the referrers of one repository from one registry.
 type referrersClient struct {
 	http       *http.Client
 	host       string
@@ -175,7 +172,6 @@ type referrersClient struct {
 	authorization string
 }
 
-// client returns a client with the same credentials and certificates as the library.
 func (o *session) client(source sysregistriesv2.PullSource) (*referrersClient, error) {
 	host := reference.Domain(source.Reference)
 	certificates := o.system.DockerCertPath
@@ -232,7 +228,6 @@ func (c *referrersClient) referrers(ctx context.Context, path string) (index *sp
 	return index, c.next(response), nil
 }
 
-// linked matches the link to the next page in a header (RFC 8288).
 var linked = regexp.MustCompile(`<([^>]*)>\s*;\s*rel="?next"?`)
 
 // next returns the path of the next page. It ignores a link to another host or repository.
@@ -255,7 +250,6 @@ func (c *referrersClient) next(response *http.Response) string {
 	return path
 }
 
-// get sends a request, and answers one challenge of the registry.
 func (c *referrersClient) get(ctx context.Context, path, mediaType string) (*http.Response, error) {
 	response, err := c.send(ctx, path, mediaType)
 	if err != nil || response.StatusCode != http.StatusUnauthorized {
@@ -287,7 +281,6 @@ func (c *referrersClient) send(ctx context.Context, path, mediaType string) (res
 	return nil, remote(err)
 }
 
-// challenged matches the parameters of a challenge.
 var challenged = regexp.MustCompile(`(\w+)="([^"]*)"`)
 
 // authorize returns the header that a challenge requires

@@ -51,7 +51,6 @@ func refuse(path, format string, args ...any) *Refused {
 	return &Refused{Path: path, Reason: fmt.Sprintf(format, args...)}
 }
 
-// about adds the image and the layer to a refusal.
 func about(err error, image, layer string) error {
 	var refused *Refused
 	if errors.As(err, &refused) {

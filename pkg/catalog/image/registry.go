@@ -131,11 +131,9 @@ type session struct {
 	kind     string
 	// digest is the digest of the manifest or index as served, to which references are pinned.
 	digest digest.Digest
-	// rules are the required Sigstore bundles, or nil.
-	rules Rules
+	rules  Rules
 }
 
-// connect requests the manifest.
 func (s *Store) connect(ctx context.Context, named reference.Named, auth string) (*session, error) {
 	system, err := s.system(auth)
 	if err != nil {

@@ -60,7 +60,6 @@ func (s *served) answer(f func(http.ResponseWriter, *http.Request, http.Handler)
 	s.intercept.Store(&f)
 }
 
-// put uploads content to the registry.
 func (s *served) put(method, path, mediaType string, body []byte) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, bytes.NewReader(body))
@@ -93,7 +92,6 @@ type made struct {
 	manifest func(*specs.Manifest)
 }
 
-// push pushes an image to ns/thing:tag, and returns the digest of its manifest.
 func (s *served) push(tag string, m made) digest.Digest {
 	s.t.Helper()
 	config := specs.Image{Config: specs.ImageConfig{Labels: m.labels}}
@@ -165,7 +163,6 @@ func layer(t *testing.T, entries ...entry) []byte {
 	return b.Bytes()
 }
 
-// instant is a clock without real waits.
 type instant struct {
 	clock.RealClock
 	waits *atomic.Int64
@@ -191,7 +188,6 @@ func (s *served) trusted(certs string) {
 	}
 }
 
-// options returns options that trust the registry's certificate.
 func (s *served) options(waits *atomic.Int64) Options {
 	s.t.Helper()
 	certs := s.t.TempDir()

@@ -32,7 +32,6 @@ const (
 	pullPrefix  = "pull-"
 	treeDir     = "tree"
 	recordFile  = "record.json"
-	// readersFile is the lock file of the image's readers.
 	readersFile = "readers"
 	// nowhere is a folder that does not exist, so that the library finds nothing there.
 	nowhere = "none"
@@ -267,7 +266,6 @@ func (s *Store) ensure(ctx context.Context, o *session, p *pulling, named refere
 	return s.checked(found, check, signed, named)
 }
 
-// isHere reports whether the complete image is stored.
 func (s *Store) isHere(ctx context.Context, digest string) (bool, error) {
 	free, err := s.lock(ctx, digest)
 	if err != nil {

@@ -129,7 +129,6 @@ func (u *unpacker) leadsToKept(name string) bool {
 	return slices.ContainsFunc(u.keep, func(folder string) bool { return inside(name, folder) })
 }
 
-// write writes an entry to its path, and replaces an existing file.
 func (a attempt) write(name string, header *tar.Header, content io.Reader) error {
 	if err := a.folders(path.Dir(name)); err != nil {
 		return err
@@ -244,7 +243,6 @@ func (a attempt) symlink(name, target string) error {
 	return a.root.Symlink(relative, name)
 }
 
-// link writes a hard link to a kept file.
 func (a attempt) link(name, target string) error {
 	resolved, err := a.clean(target)
 	if err != nil || !a.keeps(resolved) || resolved == name {

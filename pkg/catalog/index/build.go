@@ -41,7 +41,6 @@ type piece struct {
 	segment
 }
 
-// build writes an index into an empty folder.
 func build(ctx context.Context, folder string, documents fbc.Documents) error {
 	b := &builder{kept: map[string][]piece{}}
 	var err error
@@ -74,7 +73,6 @@ func build(ctx context.Context, folder string, documents fbc.Documents) error {
 	return digestfolder.Sync(folder)
 }
 
-// keep writes a document to the spool.
 func (b *builder) keep(d *fbc.Document) error {
 	var kept any
 	var err error

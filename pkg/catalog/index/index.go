@@ -42,7 +42,6 @@ type table struct {
 	Packages []Summary `json:"packages"`
 }
 
-// segment is a part of the file: one zstd frame.
 type segment struct {
 	Offset int64 `json:"offset"`
 	Size   int64 `json:"size"`

@@ -30,7 +30,6 @@ const lamp = `
 {"schema":"olm.deprecations","package":"lamp","entries":[{"reference":{"schema":"olm.package"},"message":"gone"},{"reference":{"schema":"olm.bundle","name":"lamp.v2"},"message":"broken"}]}
 `
 
-// digest returns a digest for a number.
 func digest(n int) string { return fmt.Sprintf("sha256:%064x", n) }
 
 func documents(content string) fbc.Documents {

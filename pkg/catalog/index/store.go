@@ -30,8 +30,7 @@ type Store struct {
 	// folders has the indexes.
 	folders *digestfolder.Root
 
-	mu sync.Mutex
-	// current is the index that each catalog uses.
+	mu      sync.Mutex
 	current map[string]*Index
 }
 
@@ -89,7 +88,6 @@ func (s *Store) Update(ctx context.Context, catalog, digest string, documents fb
 	return found, nil
 }
 
-// find returns an existing index, or builds it.
 func (s *Store) find(ctx context.Context, digest string, documents fbc.Documents) (*Index, error) {
 	s.mu.Lock()
 	for _, used := range s.current {

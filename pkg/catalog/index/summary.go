@@ -75,7 +75,6 @@ type Version struct {
 	Unsupported string `json:"unsupported,omitempty"`
 }
 
-// summary returns the row of a package.
 func summary(name string, config *fbc.Config) Summary {
 	row := Summary{Name: name, DefaultChannel: word(graph.DefaultOf(config)), Bundles: len(config.Bundles), Kinds: kinds(config)}
 	drawn := graph.New(config, nil)
@@ -141,7 +140,6 @@ func channels(config *fbc.Config, nodes []*graph.Node, deprecations map[fbc.Refe
 	return out[:min(len(out), MostChannels)]
 }
 
-// kinds returns the kinds that the bundles provide, sorted.
 func kinds(config *fbc.Config) []metav1.GroupVersionKind {
 	seen := map[metav1.GroupVersionKind]bool{}
 	var out []metav1.GroupVersionKind

@@ -42,7 +42,6 @@ func (c *Catalog) Digest() string {
 	return c.Index.Digest()
 }
 
-// readable reports whether the catalog's packages can be listed.
 func (c *Catalog) readable() bool { return c.Index != nil && !c.Unavailable }
 
 // same reports whether two catalogs are equal for readers.
@@ -153,7 +152,6 @@ type Snapshot struct {
 	complete bool
 	catalogs []Catalog
 	packages func() []string
-	// outdated is closed when a newer snapshot exists.
 	outdated chan struct{}
 }
 

@@ -21,7 +21,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/bundle"
 )
 
-// fixture is an inventory with a folder for indexes.
 type fixture struct {
 	*testing.T
 	*Inventory
@@ -47,7 +46,6 @@ func pkg(name, version string) string {
 `, name, name, name, version, name, name, version, name, version, name)
 }
 
-// catalog returns a catalog with these packages.
 func (w *fixture) catalog(name string, priority int32, packages ...string) Catalog {
 	w.Helper()
 	w.built++

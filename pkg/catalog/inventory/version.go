@@ -22,7 +22,6 @@ func (v Version) SameContent(other Version) bool { return uint32(v) == uint32(ot
 // epoch is 2026-01-01. 31 bits of seconds last until 2094.
 const epoch = 1767225600
 
-// nextVersion returns the version of a content, higher than the last version.
 func (i *Inventory) nextVersion(last Version, catalogs []Catalog) Version {
 	seconds := max(uint64(i.clock.Now().Unix()-epoch)&(1<<31-1), uint64(last)>>32+1)
 	return Version(seconds<<32 | uint64(contentHash(catalogs)))

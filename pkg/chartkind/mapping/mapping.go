@@ -26,8 +26,7 @@ const (
 	// package expression).
 	maxUnits = 1_000_000
 	// maxValues limits the computed values, in bytes of JSON.
-	maxValues = 256 << 10
-	// maxExtension limits the length of an extension's name.
+	maxValues    = 256 << 10
 	maxExtension = 52
 )
 
@@ -183,7 +182,6 @@ func At(object map[string]any, path string) (any, bool) {
 	return at, at != nil
 }
 
-// plain returns a copy that has only JSON types.
 func plain(value any) any {
 	content, err := json.Marshal(value)
 	if err != nil {

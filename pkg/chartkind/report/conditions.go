@@ -10,7 +10,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Types of conditions.
 const (
 	Deployed       = "Deployed"
 	ReleaseFailed  = "ReleaseFailed"

@@ -65,7 +65,6 @@ func Reconciled(p Pass, stored Status, now metav1.Time) Status {
 	return out
 }
 
-// kept returns the stored condition if it exists.
 func kept(stored Status, otherwise metav1.Condition) metav1.Condition {
 	if before := stored.find(otherwise.Type); before != nil {
 		return *before

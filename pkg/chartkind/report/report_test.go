@@ -27,7 +27,6 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return out
 }
 
-// central returns a custom resource with this status.
 func central(t *testing.T, metadata, status string) *unstructured.Unstructured {
 	t.Helper()
 	return object(t, fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: Central, metadata: {name: c, %s}, status: {%s}}", metadata, status))

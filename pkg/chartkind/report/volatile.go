@@ -12,7 +12,6 @@ import (
 // notAvailable is the problem of a workload that needs time, or a user's attention.
 const notAvailable = "not available"
 
-// maxNames limits the workloads that a message names.
 const maxNames = 20
 
 // Workload is a workload that a revision expects.
@@ -47,7 +46,6 @@ func Volatile(object *unstructured.Unstructured, workloads Workloads, now metav1
 	return stamped(stored, now, workloads.ready(), progressing(object, stored))
 }
 
-// progressing returns the condition Progressing of a custom resource.
 func progressing(object *unstructured.Unstructured, stored Status) metav1.Condition {
 	is := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return condition(Progressing, status, reason, message)
@@ -147,7 +145,6 @@ func (w Workload) problem(object *unstructured.Unstructured) (why string, passes
 	return "", false
 }
 
-// isAvailable reports whether a Deployment has the condition Available.
 func isAvailable(object *unstructured.Unstructured) bool {
 	return StatusOf(object).Is("Available", metav1.ConditionTrue)
 }

@@ -20,7 +20,6 @@ var written = time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 
 func key() Key { return NewKey([]byte("the secret of a store")) }
 
-// stored returns an extension as stored in the host.
 func stored() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"namespace": "argocd", "source": map[string]any{"sourceType": "Catalog", "catalog": map[string]any{"packageName": "argocd-operator"}},
@@ -34,7 +33,6 @@ func stored() *unstructured.Unstructured {
 	return object
 }
 
-// stamped adds a stamp of alice.
 func stamped(t *testing.T, object *unstructured.Unstructured, change func(*Stamp)) *unstructured.Unstructured {
 	t.Helper()
 	digest, err := ClusterExtensions().Digest(object)

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// mostFormer limits the sources that a choice remembers.
 const mostFormer = 8
 
 // Choice is the write by which a user chose the version to install.

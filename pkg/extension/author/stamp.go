@@ -78,7 +78,6 @@ func (s *Stamp) Encode() (string, error) {
 	return string(out), nil
 }
 
-// parse parses the value of the annotation.
 func parse(value string) (*Stamp, error) {
 	if len(value) > MaxSize {
 		return nil, fmt.Errorf("it has %d bytes, and a stamp has at most %d", len(value), MaxSize)

@@ -281,7 +281,6 @@ func base(found []stored) *rspb.Release {
 	return newest
 }
 
-// next returns the next revision, pending.
 func (a *Applier) next(wanted Wanted, found []stored) *rspb.Release {
 	now := a.clock.Now()
 	next := &rspb.Release{
@@ -298,7 +297,6 @@ func (a *Applier) next(wanted Wanted, found []stored) *rspb.Release {
 	return next
 }
 
-// completed returns Helm's description of a deployed revision.
 func completed(next *rspb.Release) string {
 	if next.Version == 1 {
 		return "Install complete"

@@ -79,7 +79,6 @@ func (g getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{})
 }
 
-// roundTrip implements http.RoundTripper.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
@@ -108,7 +107,6 @@ type upgrade struct {
 	namespaces      corev1client.NamespaceInterface
 }
 
-// prepare computes the changes. It only reads.
 func (c *cluster) prepare(ctx context.Context, wanted Wanted, before, next *rspb.Release) (*upgrade, error) {
 	client := kube.New(c.getter(ctx))
 	client.Namespace = wanted.Namespace
@@ -255,7 +253,6 @@ func title(info *resource.Info) string {
 	return info.Mapping.GroupVersionKind.Kind + " " + info.Namespace + "/" + info.Name
 }
 
-// run applies the wanted objects, and deletes objects that are no longer wanted.
 func (u *upgrade) run() error {
 	_, err := u.client.Update(u.current, u.target, kube.ClientUpdateOptionServerSideApply(true, true))
 	return err

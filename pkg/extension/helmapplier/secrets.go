@@ -20,13 +20,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
-// store stores the revisions of releases in Secrets of a namespace.
 type store struct {
 	secrets   corev1client.SecretInterface
 	namespace string
-	// owner of the index Secrets; nil for none.
-	owner *metav1.OwnerReference
-	clock clock.PassiveClock
+	owner     *metav1.OwnerReference
+	clock     clock.PassiveClock
 }
 
 // list returns the revisions of a release, newest first. It includes unreadable revisions: an index
@@ -51,7 +49,6 @@ func (s store) list(ctx context.Context, name string) ([]stored, error) {
 	return found, nil
 }
 
-// read reads the chunks of an index Secret.
 func (s store) read(ctx context.Context, index *corev1.Secret) (stored, error) {
 	if index.Type != chunked.IndexType {
 		return stored{}, chunked.ErrNoIndex

@@ -15,10 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
-// maxReleaseBytes limits the decompressed size of a release.
 const maxReleaseBytes = 128 << 20
 
-// stored is a revision in the cluster.
 type stored struct {
 	// Version and Status are from the labels of the index.
 	Version int
@@ -44,7 +42,6 @@ func encode(one *rspb.Release) ([]byte, error) {
 	return content, nil
 }
 
-// decode parses a revision. find returns its chunks.
 func decode(index *corev1.Secret, find func(string) (*corev1.Secret, error)) stored {
 	out := stored{Index: index, Status: index.Labels[chunked.LabelStatus]}
 	version, err := strconv.Atoi(index.Labels[chunked.LabelVersion])

@@ -90,7 +90,6 @@ func fits(version, wanted string) bool {
 	return err == nil && allowed(has)
 }
 
-// installed returns the command that installs the requirement.
 func (c Cluster) installed(required source.Requirement) string {
 	names := c.Providers(required)
 	if len(names) == 0 {

@@ -186,7 +186,6 @@ func Breaks(of Extension, version string, all []Extension, acknowledged string, 
 	return fmt.Sprintf("%s; to continue without that: kubectl annotate --overwrite clusterextension %s %s=%s", text, of.Name, extension.AcknowledgeDependentsAnnotation, id)
 }
 
-// maxShown is the number of dependents that a message names.
 const maxShown = 5
 
 // identify returns the value that acknowledges this version and these dependents.

@@ -31,7 +31,6 @@ func extensions(t *testing.T, requires map[string]string) (map[string]*Extension
 	}
 }
 
-// everything shows all extensions.
 func everything(string) bool { return true }
 
 // TestHidden: about a hidden extension, a message only reports that the requirement is not met.

@@ -16,7 +16,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Limits for a list of patches.
 const (
 	// MaxPatches limits the number of patches.
 	MaxPatches = 64
@@ -28,7 +27,6 @@ const (
 	MaxAdded = 4 << 20
 )
 
-// Types of patches.
 const (
 	// Merge is a JSON merge patch (RFC 7386).
 	Merge = "Merge"
@@ -123,7 +121,6 @@ func (p *Patch) parse() error {
 	return fmt.Errorf("type is %q, and must be %s or %s", p.Type, Merge, JSON)
 }
 
-// mergeFields collects the fields that a merge patch changes.
 func (p *Patch) mergeFields(at manifest.FieldPath, fields map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		path := append(slices.Clone(at), manifest.FieldStep{Field: name})
@@ -141,7 +138,6 @@ func (p *Patch) mergeFields(at manifest.FieldPath, fields map[string]any) error 
 	return nil
 }
 
-// operationFields collects the fields that a JSON patch changes.
 func (p *Patch) operationFields() error {
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	field := func(pointer string) string {

@@ -11,7 +11,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// Reasons of UpgradeAvailable.
 const (
 	reasonUpgradeAllowed = "Allowed"
 	reasonUpgradeBlocked = "Blocked"
@@ -20,7 +19,6 @@ const (
 	reasonNoUpgrades     = "NotFromCatalog"
 )
 
-// maxBlocked limits the versions that a message names.
 const maxBlocked = 3
 
 // deprecations sets the conditions about the deprecation of the package, the channels and the
@@ -59,7 +57,6 @@ func (w *writer) deprecationsUnknown(v view) {
 	}
 }
 
-// upgrade returns the condition UpgradeAvailable.
 func upgrade(facts Facts, v view) said {
 	found := facts.Upgrades
 	switch {

@@ -28,7 +28,6 @@ const (
 	objectPaused      = "Paused"
 )
 
-// maxRevisions limits the revisions in the status.
 const maxRevisions = 8
 
 // available returns the condition Available of a revision, with OLM v1's texts.

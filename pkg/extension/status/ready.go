@@ -26,7 +26,6 @@ const (
 	reasonUnavailable      = "Unavailable"
 )
 
-// maxObjects limits the failing objects that a message names.
 const maxObjects = 5
 
 // readiness returns the condition Ready, and whether a user must act. The first that applies
@@ -64,7 +63,6 @@ func readiness(facts Facts, v view) (said, bool) {
 	return said, person
 }
 
-// waiting describes the waiting upgrade and the reason.
 func waiting(outcome Outcome) string {
 	if outcome.Bundle == nil {
 		return "an upgrade waits: " + joined(outcome)
@@ -72,7 +70,6 @@ func waiting(outcome Outcome) string {
 	return fmt.Sprintf("an upgrade to %s waits: %s", outcome.Bundle.Version, joined(outcome))
 }
 
-// joined joins Message and Why of an outcome.
 func joined(outcome Outcome) string {
 	if outcome.Message == "" || outcome.Why == "" {
 		return outcome.Message + outcome.Why
@@ -228,7 +225,6 @@ func (w *writer) deleting(v view) {
 	}
 }
 
-// deleting describes the objects that still exist.
 func deleting(v view) said {
 	message := "the extension is being deleted"
 	if v.leaving > 0 {

@@ -63,7 +63,6 @@ func copied(status extension.Status) extension.Status {
 	return status
 }
 
-// writer sets the conditions of a status.
 type writer struct {
 	generation int64
 	now        time.Time
@@ -129,7 +128,6 @@ func availability(v view) said {
 	return said{metav1.ConditionFalse, ReasonAbsent, "No bundle installed"}
 }
 
-// stalled sets the condition Stalled: whether a user must act.
 func (w *writer) stalled(ready said, person bool) {
 	if !person {
 		w.set(Stalled, said{metav1.ConditionFalse, reasonNotStalled, "nothing waits for a person"})

@@ -21,7 +21,6 @@ func TestOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		facts  Facts
-		// want has the conditions to compare, by type.
 		want   map[string]string
 		active string
 		bundle string

@@ -86,7 +86,6 @@ type causeRules struct {
 	rules []resolve.Rule
 }
 
-// causes returns all causes in order.
 func causes() []causeRules {
 	return []causeRules{
 		{OtherCatalog, nil},

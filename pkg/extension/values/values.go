@@ -32,7 +32,6 @@ const (
 	DefaultKey = "values.yaml"
 )
 
-// Kinds of sources.
 const (
 	Secret    = "Secret"
 	ConfigMap = "ConfigMap"
@@ -160,7 +159,6 @@ func field(path string) string {
 	return ", " + path
 }
 
-// read parses the values of one source.
 func (s Source) read(content []byte) (map[string]any, error) {
 	if s.TargetPath == "" {
 		var values map[string]any

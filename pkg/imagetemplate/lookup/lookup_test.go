@@ -30,7 +30,6 @@ var served = map[string][]metav1.APIResource{
 	"/api/v1": {{Name: "secrets", Kind: "Secret", Namespaced: true, Verbs: metav1.Verbs{"get", "list", "watch"}}, {Name: "configmaps", Kind: "ConfigMap", Namespaced: true, Verbs: metav1.Verbs{"get", "list", "watch"}}},
 }
 
-// cluster is a fake API server that records its requests.
 type cluster struct {
 	mu    sync.Mutex
 	asked []string

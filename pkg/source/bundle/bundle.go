@@ -92,7 +92,6 @@ func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, erro
 	return out, err
 }
 
-// configure validates and parses the configuration.
 func (c *contents) configure(options Options) (config.Config, error) {
 	modes := c.installModes()
 	if !modes.AllNamespaces && !modes.OwnNamespace && !modes.SingleNamespace {

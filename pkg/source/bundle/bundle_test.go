@@ -125,7 +125,6 @@ func render(t *testing.T, files fs.FS, options Options) (source.Rendered, error)
 	return Renderer{options}.Render(t.Context(), files)
 }
 
-// find returns the decoded object of a kind and name.
 func find(t *testing.T, rendered source.Rendered, kind, name string) map[string]any {
 	t.Helper()
 	var ids []string

@@ -57,7 +57,6 @@ func (p CertificateProvider) annotateCaller(meta *metav1.ObjectMeta, namespace, 
 	}
 }
 
-// annotateService requests a certificate for a Service.
 func (p CertificateProvider) annotateService(service *corev1.Service, certificate string) {
 	if p == ServiceCA {
 		metav1.SetMetaDataAnnotation(&service.ObjectMeta, "service.beta.openshift.io/serving-cert-secret-name", certificate)
@@ -102,7 +101,6 @@ func (in *installation) certManager(kind, name string, spec map[string]any) erro
 	}, "", []any{"spec", "webhookdefinitions"})
 }
 
-// certificateMount is a path where operators expect their certificate.
 type certificateMount struct{ volume, path, certificate, key string }
 
 func certificateMounts() []certificateMount {

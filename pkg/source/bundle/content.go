@@ -26,7 +26,6 @@ func list(value any) []any {
 	return items
 }
 
-// objectsOf returns the objects of a list.
 func objectsOf(value any) []map[string]any {
 	var out []map[string]any
 	for _, item := range list(value) {
@@ -37,7 +36,6 @@ func objectsOf(value any) []map[string]any {
 	return out
 }
 
-// pods returns the spec of a Deployment's pods.
 func pods(spec map[string]any) map[string]any { return child(child(spec, "template"), "spec") }
 
 // containers returns the containers of a pod, without init containers.

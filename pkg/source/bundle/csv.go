@@ -79,7 +79,6 @@ type apiService struct {
 	Kind    string `json:"kind"`
 }
 
-// Types of webhooks.
 const (
 	validatingWebhook = "ValidatingAdmissionWebhook"
 	mutatingWebhook   = "MutatingAdmissionWebhook"
@@ -112,7 +111,6 @@ func (w webhook) port() int32 {
 	return w.ContainerPort
 }
 
-// defaultWebhookPort is the default port of webhooks.
 const defaultWebhookPort = 443
 
 // decode decodes a JSON object. Integers stay integers.

@@ -39,7 +39,6 @@ func extraKinds() map[schema.GroupKind]bool {
 	}
 }
 
-// kindNames lists the kinds for an error message.
 func kindNames() string {
 	kinds := slices.SortedFunc(maps.Keys(extraKinds()), func(a, b schema.GroupKind) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Group, b.Group))

@@ -13,7 +13,6 @@ import (
 // fieldCases has bundles from user reports. It is not part of the repository.
 const fieldCases = "../../../../shared/data/field-cases/olm"
 
-// renderCase renders a bundle of the field cases.
 func renderCase(t *testing.T, name string, options Options) (warnings int, err error) {
 	t.Helper()
 	dir := filepath.Join(fieldCases, name)

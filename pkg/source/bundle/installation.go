@@ -22,7 +22,6 @@ type installation struct {
 	places  map[manifest.ID]int
 }
 
-// objects renders all objects of the installation.
 func (in *installation) objects() ([]directory.Located, error) {
 	in.places = map[manifest.ID]int{}
 	for _, generate := range []func() error{
@@ -53,7 +52,6 @@ func (in *installation) namespaced(name string) metav1.ObjectMeta {
 // add adds an object that is generated from the whole ClusterServiceVersion.
 func (in *installation) add(object any) error { return in.addFrom(object, nil) }
 
-// addFrom adds an object that is generated from a part of the ClusterServiceVersion.
 func (in *installation) addFrom(object any, path []any) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

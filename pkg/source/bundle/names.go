@@ -33,7 +33,6 @@ func joinName(base, suffix string) string {
 	return base + "-" + suffix
 }
 
-// serviceName returns the name of the Service for a Deployment's webhooks.
 func serviceName(deployment string) string {
 	return joinName(strings.ReplaceAll(deployment, ".", "-"), "service")
 }
@@ -41,5 +40,4 @@ func serviceName(deployment string) string {
 // certificateName returns the name of a Service's certificate and of its Secret.
 func certificateName(service string) string { return joinName(service, "cert") }
 
-// issuerName returns the name of a certificate's issuer.
 func issuerName(certificate string) string { return joinName(certificate, "selfsigned-issuer") }

@@ -93,7 +93,6 @@ func overrideAffinity(pod, configured map[string]any) {
 	}
 }
 
-// addMissing adds annotations that are absent.
 func addMissing(to, more map[string]any) {
 	for key, value := range more {
 		if _, present := to[key]; !present {

@@ -46,7 +46,6 @@ func (in *installation) permissions() error {
 	return nil
 }
 
-// clusterPermissions adds the cluster-wide rights.
 func (in *installation) clusterPermissions() error {
 	for i, one := range in.strategy().ClusterPermissions {
 		if err := in.clusterRole(one, []any{"spec", "install", "spec", "clusterPermissions", i}); err != nil {

@@ -37,7 +37,6 @@ const (
 	maxMetadataBytes = 4 << 20
 )
 
-// contents is a parsed bundle.
 type contents struct {
 	packageName string
 	csv         csv
@@ -53,15 +52,12 @@ type contents struct {
 	warnings []source.Warning
 }
 
-// csvAPI is the apiVersion of a ClusterServiceVersion.
 const csvAPI = "operators.coreos.com/v1alpha1"
 
-// warn adds a warning about a field of an object.
 func (c *contents) warn(of directory.Located, field []any, format string, args ...any) {
 	c.warnings = append(c.warnings, source.Warning{File: of.File, Line: of.LineAt(field...), Message: fmt.Sprintf("%s %s: %s", of.Kind, of.Name, fmt.Sprintf(format, args...))})
 }
 
-// read reads all files of a bundle.
 func read(ctx context.Context, fsys fs.FS) (*contents, error) {
 	var c contents
 	if err := c.readAnnotations(fsys); err != nil {
@@ -227,12 +223,10 @@ func readMetadata(fsys fs.FS, name string, into any) (found bool, err error) {
 	return true, nil
 }
 
-// fail returns an error at a line of a file.
 func fail(at directory.Located, line int, format string, args ...any) error {
 	return &directory.Errors{List: []*directory.Error{{File: at.File, Line: line, Message: fmt.Sprintf(format, args...)}}}
 }
 
-// refuse returns an error about a field of an object.
 func (c *contents) refuse(of directory.Located, field []any, format string, args ...any) error {
 	return fail(of, of.LineAt(field...), "%s %s: %s", of.Kind, of.Name, fmt.Sprintf(format, args...))
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// installFirst is the remedy for an unmet requirement.
 const installFirst = "Penstock does not install dependencies: install what the bundle requires first, and accept its requirements: "
 
 // checkSupport returns errors for valid bundles that Penstock cannot install, and adds warnings for
@@ -45,7 +44,6 @@ func (r Renderer) checkSupport(c *contents, out *source.Rendered) error {
 	return nil
 }
 
-// providersOf names the packages that provide a requirement.
 func (r Renderer) providersOf(one source.Requirement) string {
 	if r.Options.Providers == nil {
 		return ""

@@ -45,7 +45,6 @@ type findings struct {
 	errs     directory.Errors
 }
 
-// add adds an error about a field of the ClusterServiceVersion.
 func (f *findings) add(field []any, format string, args ...any) {
 	f.at(f.contents.csvFile, field, format, args...)
 }
@@ -77,7 +76,6 @@ func fieldName(field []any) string {
 	return b.String()
 }
 
-// validate returns all errors of the bundle.
 func (c *contents) validate() error {
 	found := findings{contents: c}
 	for _, one := range validators() {

@@ -130,7 +130,6 @@ func (in *installation) conversions() error {
 	return nil
 }
 
-// convertedBy returns the Service that converts a definition.
 func convertedBy(definition map[string]any) (service manifest.ID, names bool) {
 	at := any(definition)
 	for _, field := range []string{"spec", "conversion"} {

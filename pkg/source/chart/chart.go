@@ -57,7 +57,6 @@ type Options struct {
 	Program string
 }
 
-// Defaults of Limits.
 const (
 	DefaultTime   = 30 * time.Second
 	DefaultMemory = 1 << 30
@@ -162,7 +161,6 @@ type VersionError struct {
 // Error implements error.
 func (e *VersionError) Error() string { return e.err.Error() }
 
-// execute renders the chart in another process.
 func (r Renderer) execute(ctx context.Context, request template.Request) (template.Answer, error) {
 	request.Release, request.Namespace, request.Values = r.Options.Release, r.Options.Namespace, r.Options.Values
 	request.Integers = r.Options.Integers
@@ -211,7 +209,6 @@ type objects struct {
 	after       []hook
 }
 
-// each changes every object.
 func (o *objects) each(changes ...func(directory.Located) (directory.Located, error)) error {
 	change := func(object *directory.Located) (err error) {
 		for _, one := range changes {

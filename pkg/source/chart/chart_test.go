@@ -52,7 +52,6 @@ func job(name, hooks, more string) string {
 		"spec:\n  ttlSecondsAfterFinished: 5\n  template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}\n"
 }
 
-// lines formats the rendered phases, one per line.
 func lines(rendered source.Rendered) []string {
 	var out []string
 	for _, phase := range rendered.Phases {

@@ -12,7 +12,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
-// maxChartBytes limits a chart, packed or unpacked.
 const maxChartBytes = 64 << 20
 
 // readFiles reads all files of a chart that .helmignore does not exclude.
@@ -59,7 +58,6 @@ func readFiles(fsys fs.FS) ([]template.File, error) {
 	return files, nil
 }
 
-// ignored reads the rules of .helmignore.
 func ignored(fsys fs.FS) (*ignore.Rules, error) {
 	rules := ignore.Empty()
 	file, err := fsys.Open(ignore.HelmIgnore)

@@ -112,7 +112,6 @@ func carryData(content, again, previous map[string]any) error {
 	return nil
 }
 
-// valuesOf returns all values of a Secret, decoded.
 func valuesOf(secret map[string]any) (map[string]string, error) {
 	out := map[string]string{}
 	data, _ := secret["data"].(map[string]any)

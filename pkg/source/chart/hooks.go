@@ -60,7 +60,6 @@ func events() map[string]event {
 	}
 }
 
-// sortHooks moves the hooks out of the manifests.
 func (o *objects) sortHooks(out *source.Rendered) error {
 	all, everything := o.manifests, digestOf(o.manifests)
 	o.manifests = nil
@@ -218,7 +217,6 @@ func annotation(content map[string]any, name string) (value string, found bool) 
 	return value, found
 }
 
-// digestOf returns the digest of the objects' content, in order.
 func digestOf(all []directory.Located) string {
 	hash := sha256.New()
 	for _, one := range all {

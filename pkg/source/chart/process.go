@@ -65,7 +65,6 @@ func (r Renderer) run(ctx context.Context, request template.Request) (template.A
 	return answer, nil
 }
 
-// program returns the program that renders.
 func (r Renderer) program() (string, error) {
 	if r.Options.Program != "" {
 		return r.Options.Program, nil

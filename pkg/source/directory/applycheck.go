@@ -93,7 +93,6 @@ func (c *collector) checkObject(kind *applycheck.Type, object *Located, at *posi
 	return nil
 }
 
-// sibling returns the path of another item of the same list.
 func sibling(item applycheck.Path, index int) applycheck.Path {
 	return append(slices.Clone(item[:len(item)-1]), applycheck.Step{Index: index})
 }

@@ -17,12 +17,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// maxListDepth limits the depth of nested lists.
 const maxListDepth = 8
 
-// document is one document of a file.
 type document struct {
-	// line is the document's first line in its file.
 	line int
 	text []byte
 	json bool
@@ -38,18 +35,15 @@ func (p place) String() string {
 	return fmt.Sprintf("%s:%d", p.file, p.line)
 }
 
-// collector collects objects and their errors.
 type collector struct {
-	objects  []Located
-	keep     func(Located) (bool, error)
-	read     int
-	places   map[manifest.ID]place
-	problems problems
-	warn     func(Error)
-	// unchecked skips the check for server-side apply.
+	objects   []Located
+	keep      func(Located) (bool, error)
+	read      int
+	places    map[manifest.ID]place
+	problems  problems
+	warn      func(Error)
 	unchecked bool
-	// asHelm is Options.AsHelm.
-	asHelm bool
+	asHelm    bool
 }
 
 func newCollector(limit int) *collector {
@@ -123,7 +117,6 @@ func Scopes(objects []Located) map[schema.GroupKind]bool {
 	return scopes
 }
 
-// file reads all documents of a file.
 func (c *collector) file(name string, content []byte) {
 	text := text.UTF8(content)
 	if !utf8.Valid(text) {

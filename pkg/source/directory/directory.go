@@ -29,8 +29,7 @@ import (
 const (
 	// maxFileBytes limits the size of one file. A revision can have 16 MiB of canonical JSON; YAML
 	// with comments is larger.
-	maxFileBytes = 64 << 20
-	// defaultMaxErrors is the default of Options.MaxErrors.
+	maxFileBytes     = 64 << 20
 	defaultMaxErrors = 50
 )
 
@@ -203,7 +202,6 @@ func RenderStream(ctx context.Context, stream io.Reader, name string, options Op
 	return sorted(located)
 }
 
-// sorted sorts objects into phases by their kind.
 func sorted(located []Located) ([]source.Phase, error) {
 	objects := make([]manifest.Object, len(located))
 	for i := range located {

@@ -15,7 +15,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// files is a directory: file names and their text.
 type files map[string]string
 
 func (f files) render(options Options) ([]source.Phase, error) {

@@ -53,7 +53,6 @@ func (e *Errors) Unwrap() []error {
 	return list
 }
 
-// problems collects errors up to a limit.
 type problems struct {
 	limit int
 	found Errors

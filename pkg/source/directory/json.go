@@ -53,7 +53,6 @@ func readJSON(doc document) (content []byte, root *position, flaws []flaw) {
 	return doc.text, root, reader.flaws
 }
 
-// jsonReader builds positions from tokens.
 type jsonReader struct {
 	decoder *json.Decoder
 	lines   lineCounter

@@ -110,7 +110,6 @@ func withoutLine(err error) string {
 	return regexp.MustCompile(`^line \d+: `).ReplaceAllString(message, "")
 }
 
-// yamlReader builds positions from nodes.
 type yamlReader struct {
 	// offset is the number of lines before the document.
 	offset int

@@ -57,7 +57,6 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// history returns revisions with these statuses, oldest first.
 func history(statuses ...string) []Release {
 	var all []Release
 	for i, status := range statuses {

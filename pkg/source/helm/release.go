@@ -18,8 +18,7 @@ const (
 	// SecretType is the type of Secrets with a release.
 	SecretType = "helm.sh/release.v1"
 	// DataKey is the key of a Secret's data with the release.
-	DataKey = "release"
-	// maxReleaseBytes limits the decompressed size of a release.
+	DataKey         = "release"
 	maxReleaseBytes = 128 << 20
 )
 

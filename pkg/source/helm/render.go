@@ -60,7 +60,6 @@ func (r Release) Render(ctx context.Context, where InNamespace) (source.Rendered
 	return out, err
 }
 
-// file returns the name of the manifest in messages.
 func (r Release) file() string { return fmt.Sprintf("%s.v%d", r.Name, r.Version) }
 
 func (r Release) warnOfHooks(out *source.Rendered) {

@@ -19,7 +19,6 @@ import (
 // Format is the format of an image's content.
 type Format string
 
-// Formats.
 const (
 	Bundle    Format = "registry+v1 bundle"
 	Chart     Format = "Helm chart"

@@ -155,7 +155,6 @@ func majorVersion(id manifest.ID, annotations map[string]string) (string, error)
 	return "", nil
 }
 
-// list splits a value and removes white space.
 func list(value, separator string) []string {
 	var parts []string
 	for part := range strings.SplitSeq(value, separator) {

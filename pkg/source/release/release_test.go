@@ -14,7 +14,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// files are manifests by file name.
 type files map[string]string
 
 func (f files) fs() fstest.MapFS {

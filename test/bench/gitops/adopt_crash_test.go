@@ -31,7 +31,6 @@ type fuse struct {
 
 var errKilled = errors.New("killed")
 
-// burn reports whether a request is sent, and whether its answer is received.
 func (f *fuse) burn(request *http.Request) (sent, heard bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +67,6 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// adopter returns an adopter in this process, with a fuse.
 func (s *site) adopter(f *fuse) *adopt.Adopter {
 	s.t.Helper()
 	config := rest.CopyConfig(s.Config())
@@ -89,7 +87,6 @@ func (s *site) request() adopt.Request {
 	return adopt.Request{Namespace: s.namespace, Release: s.release, Extension: s.release}
 }
 
-// take and giveBack run the command in this process.
 func (s *site) take(ctx context.Context, f *fuse) error {
 	adopter := s.adopter(f)
 	plan, err := adopter.Plan(ctx, s.request())

@@ -44,7 +44,6 @@ func newHost(t *testing.T) *host {
 	return h
 }
 
-// in returns a site for a subtest, with its own namespace.
 func (h *host) in(t *testing.T, namespace string) *site {
 	t.Helper()
 	in := *h
@@ -53,7 +52,6 @@ func (h *host) in(t *testing.T, namespace string) *site {
 	return &site{host: &in, namespace: namespace, release: namespace, serverSide: true}
 }
 
-// site is a release in a namespace of the same name.
 type site struct {
 	*host
 	namespace, release string
@@ -141,7 +139,6 @@ func (s *site) helms(versions ...int) {
 	s.MustKubectl("rollout", "status", "-n", s.namespace, "deployment/web", poll.TimeoutFlag)
 }
 
-// adopt runs the command.
 func (s *site) adopt(flags ...string) penstock.Output {
 	s.t.Helper()
 	return s.program.Run(s.t, "", append([]string{"adopt", "helm", "--kubeconfig", s.Kubeconfig(), s.release, "-n", s.namespace}, flags...)...)
@@ -188,7 +185,6 @@ func (s *site) nothingWritten(mark plane.Mark) {
 	}
 }
 
-// plugin runs a command line with the plugin.
 func (s *site) plugin(line string) string {
 	s.t.Helper()
 	out := plugin.User{Kubeconfig: s.Kubeconfig()}.Run(s.t, line)
@@ -206,7 +202,6 @@ type state struct {
 	Content string
 }
 
-// objects returns the objects of the release, by kind and name.
 func (s *site) objects() map[string]state {
 	s.t.Helper()
 	found := map[string]state{}
@@ -258,19 +253,16 @@ func (s *site) secrets() string {
 		"-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.labels} {.data}{"\n"}{end}`)
 }
 
-// read returns one field of an object.
 func (s *site) read(path string, args ...string) string {
 	s.t.Helper()
 	return s.MustKubectl(append([]string{"get", "-n", s.namespace, "-o", "jsonpath={" + path + "}"}, args...)...)
 }
 
-// becomes waits until a field of an object has a value.
 func (s *site) becomes(want, path string, args ...string) {
 	s.t.Helper()
 	s.MustKubectl(append([]string{"wait", "-n", s.namespace, poll.TimeoutFlag, "--for=jsonpath={" + path + "}=" + want}, args...)...)
 }
 
-// managers returns the field managers of an object.
 func (s *site) managers(object string) string {
 	s.t.Helper()
 	return s.read(`range .metadata.managedFields[*]}{.manager}/{.operation}{.subresource} {end`, object, "--show-managed-fields")

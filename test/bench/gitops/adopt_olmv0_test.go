@@ -16,16 +16,13 @@ import (
 // olmv0 is a site in which OLM v0 has installed a Subscription.
 type olmv0 struct {
 	*site
-	// csv is the ClusterServiceVersion, and uid its uid.
 	csv, uid string
-	// watched are the namespaces in the OperatorGroup.
-	watched []string
+	watched  []string
 	// copied is the namespace of a copy of the ClusterServiceVersion.
 	copied   string
 	approval string
 }
 
-// definitionsOfOLMv0 returns the needed definitions of OLM v0.
 func definitionsOfOLMv0() string {
 	var all strings.Builder
 	for _, kind := range []struct{ name, version, scope string }{
@@ -85,7 +82,6 @@ func newOLMv0(s *site) *olmv0 {
 	return &olmv0{site: s, csv: s.release + ".v1.2.0", watched: []string{s.namespace}, copied: "default", approval: "Automatic"}
 }
 
-// created creates an object of OLM.
 func (o *olmv0) created(object map[string]any) {
 	o.t.Helper()
 	o.MustKubectlInput(o.json(object), "create", "--field-manager=olm", "-f", "-")
@@ -146,7 +142,6 @@ func (o *olmv0) asks() {
 	}}}))
 }
 
-// owner returns the owner reference to the ClusterServiceVersion.
 func (o *olmv0) owner() map[string]any {
 	return map[string]any{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "name": o.csv, "uid": o.uid, "controller": false, "blockOwnerDeletion": false}
 }
@@ -189,7 +184,6 @@ spec:
 	o.MustKubectl("rollout", "status", "-n", o.namespace, "deployment/web", poll.TimeoutFlag)
 }
 
-// adoptOLM runs the command.
 func (o *olmv0) adoptOLM(flags ...string) penstock.Output {
 	o.t.Helper()
 	return o.program.Run(o.t, "", append([]string{"adopt", "olmv0", "--kubeconfig", o.Kubeconfig(), "-n", o.namespace}, flags...)...)
@@ -342,7 +336,6 @@ func diesInOLMv0(s *site) {
 	}
 }
 
-// diesAt reports whether the command was killed.
 func (o *olmv0) diesAt(ctx context.Context, k int, lands bool) bool {
 	o.t.Helper()
 	o.created(o.of("v1alpha1", "ClusterServiceVersion", o.csv, map[string]any{"spec": map[string]any{"version": "1.0.0"}, "status": map[string]any{"phase": "Succeeded"}}))
@@ -383,7 +376,6 @@ func (o *olmv0) diesAt(ctx context.Context, k int, lands bool) bool {
 	return true
 }
 
-// takeOLM runs the command in this process.
 func (o *olmv0) takeOLM(ctx context.Context, f *fuse) error {
 	adopter := o.adopter(f)
 	plans, err := adopter.PlanOLMv0(ctx, adopt.OLMv0Request{Namespace: o.namespace, Subscriptions: []string{o.release}})

@@ -271,7 +271,6 @@ func (o *olmv1) writesRelease(version int, status string) {
 	}
 }
 
-// adoptOLM runs the command.
 func (o *olmv1) adoptOLM(flags ...string) penstock.Output {
 	o.t.Helper()
 	return o.program.Run(o.t, "", append([]string{"adopt", "olmv1", "--kubeconfig", o.Kubeconfig(), o.release}, flags...)...)
@@ -441,7 +440,6 @@ func unversioned(all map[string]state) map[string]state {
 	return out
 }
 
-// takeOLM and backToOLM run the command in this process.
 func (o *olmv1) takeOLM(ctx context.Context, f *fuse) error {
 	adopter := o.adopter(f)
 	plans, err := adopter.PlanOLMv1(ctx, adopt.OLMv1Request{Namespace: "olmv1-system", Extensions: []string{o.release}})

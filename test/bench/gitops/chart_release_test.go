@@ -12,7 +12,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 )
 
-// install installs the release with values that all differ from the defaults.
 func (i *installation) install(path string) {
 	i.t.Helper()
 	do := action.NewInstall(i.configuration())
@@ -33,7 +32,6 @@ func (i *installation) install(path string) {
 	}
 }
 
-// packed returns the chart in a folder, packed as a version.
 func packed(t *testing.T, folder, version string) *chart.Chart {
 	t.Helper()
 	found, err := loader.Load(folder)

@@ -63,7 +63,6 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// formers returns the archives of earlier charts, newest last.
 func formers() ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(formerCharts, "penstock-*.tgz"))
 	if err != nil {
@@ -85,8 +84,7 @@ type installation struct {
 	*cluster.Cluster
 	t       *testing.T
 	program *penstock.Program
-	// dir is the folder of the volumes.
-	dir string
+	dir     string
 	// serverSide is true to apply as Helm 4 does, false as Helm 3 does.
 	serverSide bool
 }

@@ -31,7 +31,6 @@ const (
 	path    = "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions"
 )
 
-// role allows some action on revisions, and nothing else.
 const role = `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: %[1]s}
@@ -55,7 +54,6 @@ spec:
     - object: {apiVersion: v1, kind: ConfigMap, metadata: {name: kept, namespace: default}, data: {k: v}}
 `
 
-// hostilePlane is a cluster with Penstock.
 type hostilePlane struct {
 	*cluster.Cluster
 	t      *testing.T
@@ -78,7 +76,6 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// requests measures the cost of requests.
 func requests(t *testing.T, report *measure.Report) {
 	c := cluster.Start(t, cluster.AllProcessors())
 	w := hostilePlane{c, t, penstock.Build(t).Serve(t, c, penstock.DataDir(t))}
@@ -90,7 +87,6 @@ func requests(t *testing.T, report *measure.Report) {
 	w.requests(report, "patches of who may only patch revisions", "carol", hostile.Patches("victim-1"))
 }
 
-// requests sends each request and measures the work of the process for it.
 func (w hostilePlane) requests(report *measure.Report, title, who string, all map[string]hostile.Request) {
 	client, err := rest.HTTPClientFor(w.User(who).Config())
 	if err != nil {

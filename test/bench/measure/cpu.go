@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// tick is the unit of processor times in /proc.
 const tick = 10 * time.Millisecond
 
 // CPUOf returns the processor time of a process, including its ended children, since Penstock

@@ -25,7 +25,6 @@ func SpreadOf(samples []float64) Spread {
 	}
 }
 
-// quantile interpolates between the two nearest samples.
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	below := math.Floor(at)

@@ -23,7 +23,6 @@ import (
 // inProcess is the comparison alone: without a request, store or encoding.
 const inProcess = "in process"
 
-// pair is two releases of an operator to compare.
 type pair struct {
 	operator.Operator
 	// most limits the processor time of the comparison, in ms; 0 means no limit.
@@ -40,7 +39,6 @@ func compared() []pair {
 	}
 }
 
-// diffs measures the diff of two releases.
 func (b *bench) diffs() {
 	b.t.Helper()
 	for _, o := range compared() {
@@ -108,7 +106,6 @@ func ownCPU(t testing.TB) time.Duration {
 	return used
 }
 
-// diffTitle names the releases of a diff.
 func diffTitle(o pair) string {
 	return fmt.Sprintf("%d objects, 2 x %.1f MB", o.Objects, measure.MB(o.Bytes))
 }
@@ -136,7 +133,6 @@ func allowed() authorizer.UnconditionalAuthorizer {
 	return authorizerfactory.NewAlwaysAllowAuthorizer()
 }
 
-// inMemory holds the manifests of revisions, by name.
 type inMemory map[string][]manifest.Object
 
 func (m inMemory) add(t testing.TB, o operator.Operator, number int) *olm.ClusterExtensionRevision {

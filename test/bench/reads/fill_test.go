@@ -19,8 +19,7 @@ const (
 	// historyChain is an extension with historyLength revisions.
 	historyChain  = "veteran"
 	historyLength = 100
-	// writers is the number of parallel write requests.
-	writers = 16
+	writers       = 16
 )
 
 // chains returns the number of revisions of each extension. The total is that of the settings.
@@ -85,7 +84,6 @@ func (b *bench) create(ctx context.Context, o operator.Operator, number int) err
 	return b.direct.post(ctx, revisions, body)
 }
 
-// post creates an object. It retries while the server is overloaded.
 func (c *client) post(ctx context.Context, path string, body []byte) error {
 	for {
 		response, err := c.do(ctx, http.MethodPost, path, asJSON, body)
@@ -109,7 +107,6 @@ func busy(err error) bool {
 	return errors.As(err, &status) && status.code == http.StatusTooManyRequests
 }
 
-// settle waits until every revision has the status of its generation.
 func (b *bench) settle() {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)

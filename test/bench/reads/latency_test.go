@@ -63,7 +63,6 @@ func (b *bench) processors() {
 	}
 }
 
-// cpuOf returns the processor time of each process so far.
 func (b *bench) cpuOf(pids ...int) []time.Duration {
 	b.t.Helper()
 	var all []time.Duration

@@ -7,7 +7,6 @@ import (
 	"github.com/penstock-project/penstock/test/bench/measure"
 )
 
-// Names of the subjects in the tables.
 const (
 	aggregated = "penstock"
 	direct     = "penstock, direct"
@@ -17,7 +16,6 @@ const (
 	pageSize = 500
 )
 
-// target is a server and a resource to read.
 type target struct {
 	name   string
 	client *client
@@ -38,7 +36,6 @@ func (b *bench) targets(withInline bool) []target {
 	return all
 }
 
-// subjects runs the same read on all targets.
 func subjects(targets []target, do func(ctx context.Context, t target) (int64, error)) []measure.Subject {
 	var all []measure.Subject
 	for _, t := range targets {
@@ -47,7 +44,6 @@ func subjects(targets []target, do func(ctx context.Context, t target) (int64, e
 	return all
 }
 
-// lists measures reads of all revisions.
 func (b *bench) lists() {
 	b.t.Helper()
 	title := b.title("LIST")
@@ -86,7 +82,6 @@ func (b *bench) what(read string) string {
 	return fmt.Sprintf("%s (%d objects)", read, b.operator.Objects)
 }
 
-// singles measures reads of one revision.
 func (b *bench) singles() {
 	b.t.Helper()
 	const one = "/operator-0000-3"

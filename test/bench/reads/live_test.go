@@ -62,7 +62,6 @@ func requestKinds() []requestKind {
 	}
 }
 
-// requests counts the requests of each kind so far.
 func (b *bench) requests() map[string]int {
 	b.t.Helper()
 	response, err := b.host.do(b.t.Context(), http.MethodGet, "/metrics", "text/plain", nil)

@@ -60,7 +60,6 @@ func (b *bench) peers(inline bool) {
 	b.peerMemory(fmt.Sprintf("%d with the manifests inline besides, just created", b.settings.revisions))
 }
 
-// stored returns the revisions by name.
 func (b *bench) stored() map[string]*unstructured.Unstructured {
 	b.t.Helper()
 	var list struct{ Items []map[string]any }
@@ -75,7 +74,6 @@ func (b *bench) stored() map[string]*unstructured.Unstructured {
 	return found
 }
 
-// define creates a definition and waits until its resources are served.
 func (b *bench) define(group, path string) {
 	b.t.Helper()
 	manifest := ""
@@ -126,7 +124,6 @@ func asAny(value any) (any, error) {
 	return out, json.Unmarshal(text, &out)
 }
 
-// version returns the current resourceVersion of a list.
 func (b *bench) version(c *client, path string) string {
 	b.t.Helper()
 	response, err := c.do(b.t.Context(), http.MethodGet, path+"?limit=1", asMetadata, nil)

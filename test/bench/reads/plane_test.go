@@ -29,7 +29,6 @@ const (
 	asJSON     = "application/json"
 )
 
-// readsPlane is a control plane with Penstock behind its aggregator.
 type readsPlane struct {
 	t       *testing.T
 	began   time.Time
@@ -58,7 +57,6 @@ func newReadsPlane(t *testing.T, program *penstock.Program) *readsPlane {
 	return w
 }
 
-// serve starts Penstock.
 func (w *readsPlane) serve() {
 	w.t.Helper()
 	w.server = w.program.Serve(w.t, w.cluster, w.dataDir)
@@ -68,19 +66,16 @@ func (w *readsPlane) serve() {
 	}
 }
 
-// restart stops Penstock and starts it again.
 func (w *readsPlane) restart() {
 	w.t.Helper()
 	w.server.Stop(w.t)
 	w.serve()
 }
 
-// say prints the progress.
 func (w *readsPlane) say(format string, args ...any) {
 	fmt.Printf("%5.0f s  %s\n", time.Since(w.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// pause waits.
 func (w *readsPlane) pause(d time.Duration) {
 	w.t.Helper()
 	timer := time.NewTimer(d)
@@ -159,7 +154,6 @@ func (c *client) send(request *http.Request) (*http.Response, error) {
 	return nil, &statusError{code: response.StatusCode, text: fmt.Sprintf("%s %s: %s: %s", request.Method, request.URL.Path, response.Status, text)}
 }
 
-// statusError is an unsuccessful answer.
 type statusError struct {
 	code int
 	text string
@@ -167,7 +161,6 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.text }
 
-// read reads an answer to its end.
 func (c *client) read(ctx context.Context, path, accept string) (int64, error) {
 	response, err := c.do(ctx, http.MethodGet, path, accept, nil)
 	if err != nil {
@@ -211,7 +204,6 @@ func (c *client) readAs(ctx context.Context, path, user, group string) (int64, e
 	return io.Copy(io.Discard, response.Body)
 }
 
-// decode decodes an answer.
 func (c *client) decode(ctx context.Context, path string, into any) error {
 	response, err := c.do(ctx, http.MethodGet, path, asJSON, nil)
 	if err != nil {
@@ -224,7 +216,6 @@ func (c *client) decode(ctx context.Context, path string, into any) error {
 	return nil
 }
 
-// pages reads a list page by page.
 func (c *client) pages(ctx context.Context, path, accept string, limit int) (int64, error) {
 	total, next := int64(0), ""
 	for {

@@ -13,7 +13,6 @@ import (
 	"github.com/penstock-project/penstock/test/bench/measure"
 )
 
-// profileTime is the duration of the profiled work.
 const profileTime = 5 * time.Second
 
 // profileHeap writes Penstock's heap profile into the directory in PROFILE, for `go tool pprof`.

@@ -12,17 +12,14 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
-// settings bound the measurement.
 type settings struct {
 	// revisions is the number of all revisions, chainLength that of one extension.
 	revisions, chainLength int
 	// rounds is the number of times that each LIST is read. burst is the number of reads per round,
 	// for reads of about a millisecond.
 	rounds, burst int
-	// full adds the reads without a target.
-	full bool
-	// rest is the idle time before memory is read.
-	rest time.Duration
+	full          bool
+	rest          time.Duration
 }
 
 // readSettings returns the default settings, larger ones with FULL=1, and minimal ones with FULL=0,
@@ -121,12 +118,10 @@ func newBench(t *testing.T, s settings, report *measure.Report, program *penstoc
 	return &bench{readsPlane: newReadsPlane(t, program), settings: s, report: report, operator: o}
 }
 
-// title returns the title of a table about these revisions.
 func (b *bench) title(what string) string {
 	return fmt.Sprintf("%s, %d revisions of %d objects", what, b.settings.revisions, b.operator.Objects)
 }
 
-// run measures a case, adds it to a table, and returns the result.
 func (b *bench) run(title, reference string, c measure.Case) *measure.Result {
 	b.t.Helper()
 	b.say("measuring %s", c.Name)

@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// release is the content that is rolled out under a name.
 type release struct {
 	name, namespace string
 	phases          []phase
@@ -30,7 +29,6 @@ type phase struct {
 	objects []map[string]any
 }
 
-// objects returns the objects of all phases.
 func (r release) objects() []map[string]any {
 	var all []map[string]any
 	for _, p := range r.phases {
@@ -39,7 +37,6 @@ func (r release) objects() []map[string]any {
 	return all
 }
 
-// flat returns the release with all objects in one phase.
 func (r release) flat() release {
 	r.phases = []phase{{name: "all", objects: r.objects()}}
 	return r
@@ -53,7 +50,6 @@ type bundle struct {
 	first, touched, next []release
 }
 
-// size describes the number and size of the objects.
 func (b bundle) size() string {
 	count, bytes := 0, 0
 	for _, r := range b.first {
@@ -75,7 +71,6 @@ func marker(r release) map[string]any {
 	return nil
 }
 
-// container returns the first container of a Deployment.
 func container(deployment map[string]any) map[string]any {
 	spec := deployment["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
 	return spec["containers"].([]any)[0].(map[string]any)
@@ -154,7 +149,6 @@ func madeUp(name string, objects, bytes, number int) release {
 	return release{name: name, namespace: name + "-system", phases: []phase{definitions, rest}}
 }
 
-// smallBundle returns many extensions of a few small objects each.
 func smallBundle(extensions, objects int) bundle {
 	b := bundle{title: fmt.Sprintf("%d extensions of %d small objects", extensions, objects)}
 	for i := range extensions {
@@ -192,7 +186,6 @@ func smallRelease(name string, objects int, image, value string) release {
 	return release{name: name, namespace: namespace, phases: []phase{{name: "all", objects: all}}}
 }
 
-// encoded returns the JSON of a manifest.
 func encoded(o map[string]any) []byte {
 	raw, err := json.Marshal(o)
 	if err != nil {

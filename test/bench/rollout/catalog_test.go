@@ -29,7 +29,6 @@ import (
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
-// packages are packages of one catalog, with the same objects as releases.
 type packages struct {
 	// folders are the folders of the bundles, by the name of the package, which is also the name of
 	// the release.
@@ -37,7 +36,6 @@ type packages struct {
 	releases []release
 }
 
-// packagesOf returns n packages of a Deployment, its roles and configuration.
 func packagesOf(t *testing.T, n int) packages {
 	t.Helper()
 	const namespace = "small"
@@ -50,7 +48,6 @@ func packagesOf(t *testing.T, n int) packages {
 	return all
 }
 
-// bundleFolder writes a bundle that supports one install mode.
 func bundleFolder(t *testing.T, name, mode string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -60,7 +57,6 @@ func bundleFolder(t *testing.T, name, mode string) string {
 	return folder
 }
 
-// bundleRelease returns the objects of a bundle.
 func bundleRelease(t *testing.T, name, folder string, options bundles.Options) release {
 	t.Helper()
 	rendered, err := bundles.Renderer{Options: options}.Render(t.Context(), os.DirFS(folder))
@@ -130,8 +126,7 @@ type extensions struct {
 	called string
 	server *penstock.Server
 	client dynamic.Interface
-	// spec returns the spec of a release's ClusterExtension, without the namespace.
-	spec func(release) map[string]any
+	spec   func(release) map[string]any
 }
 
 var _ system = &extensions{}
@@ -197,7 +192,6 @@ func (c *extensions) create(resource string, object map[string]any) {
 	}
 }
 
-// apply creates an extension for each release.
 func (c *extensions) apply(ctx context.Context, releases []release) (time.Duration, error) {
 	wanted := map[string]bool{}
 	for _, r := range releases {
@@ -224,7 +218,6 @@ func (c *extensions) apply(ctx context.Context, releases []release) (time.Durati
 	return time.Since(began), err
 }
 
-// until waits until a condition of the objects is True.
 func (c *extensions) until(ctx context.Context, resource, kind string, wanted map[string]bool) error {
 	client := c.client.Resource(extension.Resource.GroupVersion().WithResource(resource))
 	list, err := client.List(ctx, metav1.ListOptions{})

@@ -19,10 +19,8 @@ const (
 	// costExtensions is the number of extensions that each step changes. costFirst is the number
 	// that the first step installs on an empty server.
 	costExtensions, costFirst = 200, 10
-	// costPatience limits a step.
-	costPatience = 2 * time.Minute
-	// costObjects is the number of objects of each extension.
-	costObjects = 4
+	costPatience              = 2 * time.Minute
+	costObjects               = 4
 	// costTarget limits the processor time of a revision in both processes together, in ms.
 	costTarget = 15
 )
@@ -73,7 +71,6 @@ func (b *bench) cost(t *testing.T, count int) {
 	}
 }
 
-// costOf measures one step.
 func (b *bench) costOf(w *casePlane, o *ours, name string, releases []release, do func(context.Context, []release) (time.Duration, error)) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), costPatience)
@@ -111,7 +108,6 @@ func (b *bench) costOf(w *casePlane, o *ours, name string, releases []release, d
 	b.say("%s: %s", name, took.Round(time.Millisecond))
 }
 
-// cost is the use of resources since the start.
 type cost struct {
 	// server, etcd and apiserver are processor time, in ms.
 	server, etcd, apiserver float64
@@ -122,7 +118,6 @@ type cost struct {
 	reads, writes, revision float64
 }
 
-// spent reads the cost so far.
 func (b *bench) spent(w *casePlane, o *ours) cost {
 	w.t.Helper()
 	c := cost{}

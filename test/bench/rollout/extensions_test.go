@@ -120,11 +120,9 @@ const (
 	// afterwards is the time in which delayed writes follow: the mark of the store after 2 s, and
 	// those of the collector, which starts 10 s after the leader.
 	afterwards = 15 * time.Second
-	// atRest is the time of the measurement at rest.
-	atRest = 10 * time.Second
+	atRest     = 10 * time.Second
 )
 
-// sayRequests prints the number of requests of each kind.
 func (b *bench) sayRequests(title string, requests plane.Requests) {
 	count := map[string]int{}
 	for _, r := range requests {
@@ -172,7 +170,6 @@ func (b *bench) profileCPU(w *casePlane, s system, title string, n int) (written
 	return running.Wait
 }
 
-// profileFile returns the path of a profile.
 func profileFile(dir, title string) string {
 	return filepath.Join(dir, strings.NewReplacer(" ", "-", ",", "").Replace("cpu "+title+".pprof"))
 }

@@ -128,7 +128,6 @@ func (b *bench) lastProbe(ctx context.Context, w *casePlane, o *ours, n int) tim
 	return time.Since(began)
 }
 
-// available returns the status of a Deployment whose Pods are all ready.
 func available(live *unstructured.Unstructured) map[string]any {
 	if live.GetKind() == "DaemonSet" {
 		return map[string]any{

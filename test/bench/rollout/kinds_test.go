@@ -35,7 +35,6 @@ func centrals() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "platform.stackrox.io", Version: "v1alpha1", Resource: "centrals"}
 }
 
-// example returns a path in the worked example.
 func example(t *testing.T, path ...string) string {
 	t.Helper()
 	root, err := plane.Root()
@@ -67,7 +66,6 @@ func steadyChart(t *testing.T) string {
 	return folder
 }
 
-// objectsOf returns the number of objects that a chart renders.
 func objectsOf(t *testing.T, program *penstock.Program, chart string) int {
 	t.Helper()
 	rendered, err := chartsource.Renderer{Options: chartsource.Options{Release: "central", Namespace: "tenant", Program: program.Path()}}.Render(t.Context(), os.DirFS(chart))
@@ -87,8 +85,7 @@ type kinds struct {
 
 	mu sync.Mutex
 	// ready is the value of the column Available of the Centrals, by namespace.
-	ready map[string]bool
-	// changed is closed and replaced when ready changes.
+	ready   map[string]bool
 	changed chan struct{}
 	// ended is closed when the operator loop ends. It is nil for Penstock, whose end fails the
 	// test.
@@ -107,7 +104,6 @@ func newKinds(w *casePlane, title string) *kinds {
 	return &kinds{w: w, title: title, ready: map[string]bool{}, changed: make(chan struct{})}
 }
 
-// startOperator starts the operator loop.
 func startOperator(w *casePlane, program, chart string) *kinds {
 	w.t.Helper()
 	k := newKinds(w, nameOperator)
@@ -197,7 +193,6 @@ func (k *kinds) rest() error {
 	return nil
 }
 
-// follow watches the column Available until the case ends.
 func (k *kinds) follow() {
 	k.w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -228,7 +223,6 @@ func (k *kinds) note(central *unstructured.Unstructured) {
 	k.changed = make(chan struct{})
 }
 
-// until waits until the column has the wanted values.
 func (k *kinds) until(ctx context.Context, what string, is func(ready map[string]bool) bool) error {
 	for {
 		k.mu.Lock()

@@ -15,8 +15,7 @@ import (
 const (
 	// limitedExtensions is the number of extensions that are installed and upgraded under a limit.
 	limitedExtensions = 100
-	// peakLook is the interval of memory measurements during a step.
-	peakLook = 20 * time.Millisecond
+	peakLook          = 20 * time.Millisecond
 )
 
 // TestMemoryLimit: under a memory limit Penstock is slower, but completes its work. GOMEMLIMIT sets

@@ -25,10 +25,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// author is the user agent of the user who writes revisions.
 const author = "author"
 
-// writers is the number of revisions that are written in parallel.
 const writers = 16
 
 // ours is Penstock with a user who creates revisions and waits until they have Succeeded.
@@ -41,10 +39,8 @@ type ours struct {
 
 	mu sync.Mutex
 	// known are the existing revisions; true if they have Succeeded.
-	known map[string]bool
-	// changed is closed and replaced when known changes.
-	changed chan struct{}
-	// numbers and contents are those of the newest revision of each extension.
+	known    map[string]bool
+	changed  chan struct{}
 	numbers  map[string]int
 	contents map[string]string
 	// targets are the Secrets of the extensions' target clusters, by extension.
@@ -67,7 +63,6 @@ func newOurs(w *casePlane, title string, flatten bool) *ours {
 	return &ours{w: w, title: title, flatten: flatten, known: map[string]bool{}, changed: make(chan struct{}), numbers: map[string]int{}, contents: map[string]string{}}
 }
 
-// start starts Penstock on a data directory.
 func (o *ours) start(program *penstock.Program, dataDir string, flags ...string) {
 	o.w.t.Helper()
 	o.server = program.Serve(o.w.t, o, dataDir, flags...)
@@ -84,7 +79,6 @@ func (o *ours) start(program *penstock.Program, dataDir string, flags ...string)
 // Kubeconfig returns the kubeconfig for Penstock.
 func (o *ours) Kubeconfig() string { return o.w.kubeconfig }
 
-// follow watches revisions until the case ends.
 func (o *ours) follow() {
 	o.w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -138,7 +132,6 @@ func (o *ours) note(change watch.EventType, revision *olmv1alpha1.ClusterExtensi
 	o.changed = make(chan struct{})
 }
 
-// until waits until the known revisions are as wanted.
 func (o *ours) until(ctx context.Context, what string, is func(known map[string]bool) bool) error {
 	for {
 		o.mu.Lock()
@@ -192,7 +185,6 @@ func (o *ours) apply(ctx context.Context, releases []release) (time.Duration, er
 	return time.Since(began), err
 }
 
-// revision returns the name and the body of the revision for a release.
 func (o *ours) revision(r release) (name string, body []byte) {
 	if o.flatten {
 		r = r.flat()
@@ -293,7 +285,6 @@ func (o *ours) remove(ctx context.Context, releases []release) (time.Duration, e
 	return time.Since(began), err
 }
 
-// deleteOf deletes all revisions of the releases.
 func (o *ours) deleteOf(ctx context.Context, releases []release) error {
 	var chains []string
 	for _, r := range releases {

@@ -29,7 +29,6 @@ import (
 )
 
 const (
-	// patience limits every wait.
 	patience = 10 * time.Minute
 	// settling is the wait after a step, because processor time after the reported end counts, too.
 	settling = 300 * time.Millisecond
@@ -38,7 +37,6 @@ const (
 // heldPrefix is the name prefix of Deployments that do not become available automatically.
 const heldPrefix = "held-"
 
-// casePlane is a fresh control plane of one case.
 type casePlane struct {
 	t       *testing.T
 	cluster *cluster.Cluster
@@ -234,7 +232,6 @@ func (w *casePlane) repaired(ctx context.Context, r release) error {
 	return fmt.Errorf("waiting for %s to be repaired: %w", wanted.GetName(), context.Cause(ctx))
 }
 
-// sample has the measured values of one step.
 type sample struct {
 	millis, clientCPU, serverCPU, peak float64
 	// waited is the time spent waiting for the cluster.
@@ -244,10 +241,8 @@ type sample struct {
 	writes, dryRuns, reads, asks int
 }
 
-// requests returns the number of all requests.
 func (s sample) requests() int { return s.writes + s.dryRuns + s.reads + s.asks }
 
-// step measures an action of a system.
 func (w *casePlane) step(s measured, do func(ctx context.Context) (time.Duration, error)) sample {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)

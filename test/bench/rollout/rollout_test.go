@@ -11,7 +11,6 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
-// Names of the systems.
 const (
 	nameOurs     = "penstock"
 	nameBare     = "penstock, bare"
@@ -23,7 +22,6 @@ const (
 // parallel is the number of objects of a release that Penstock and the loop write in parallel.
 const parallel = 8
 
-// settings bound the measurement.
 type settings struct {
 	repeats    int
 	extensions []int
@@ -48,7 +46,6 @@ func readSettings() settings {
 	return s
 }
 
-// bench is one run.
 type bench struct {
 	settings
 	report  *measure.Report
@@ -79,12 +76,10 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// say prints the progress.
 func (b *bench) say(format string, args ...any) {
 	fmt.Printf("%5.0f s  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// starters returns functions that start the systems on a control plane.
 func (b *bench) starters() map[string]func(*casePlane) system {
 	return map[string]func(*casePlane) system{
 		nameOurs:     func(w *casePlane) system { return startOurs(w, b.program, nameOurs, false) },
@@ -95,7 +90,6 @@ func (b *bench) starters() map[string]func(*casePlane) system {
 	}
 }
 
-// step is one action of a system in a case.
 type step struct {
 	name string
 	do   func(w *casePlane, s system) sample
@@ -104,7 +98,6 @@ type step struct {
 	leads []release
 }
 
-// steps returns the steps of a case, in order.
 func steps(b bundle, many bool) []step {
 	apply := func(name string, releases []release) step {
 		return step{name: name, leads: releases, do: func(w *casePlane, s system) sample {
@@ -134,7 +127,6 @@ func steps(b bundle, many bool) []step {
 	}})
 }
 
-// run runs a case with a system on its own control plane.
 func (b *bench) run(t *testing.T, bundle bundle, roundTrip time.Duration, start func(*casePlane) system) map[string]sample {
 	t.Helper()
 	w := newCasePlane(t, roundTrip)
@@ -150,7 +142,6 @@ func (b *bench) run(t *testing.T, bundle bundle, roundTrip time.Duration, start 
 	return samples
 }
 
-// check checks that a system has done its step.
 func (b *bench) check(w *casePlane, s system, bundle bundle, step step) {
 	w.t.Helper()
 	if step.leads == nil {
@@ -168,7 +159,6 @@ func (b *bench) check(w *casePlane, s system, bundle bundle, step step) {
 	}
 }
 
-// one measures one large extension.
 func (b *bench) one(t *testing.T, roundTrip time.Duration) {
 	bundle := realBundle(t)
 	systems := []string{nameOurs, nameBare, nameHelm, nameKubectl, nameParallel}

@@ -126,7 +126,6 @@ func (b *bench) scale(t *testing.T, extensions int) {
 	b.resident(w, o, i, "restarted", empty)
 }
 
-// startAgain starts Penstock on the data directory of an earlier one.
 func startAgain(before *ours, w *casePlane, program *penstock.Program, dataDir string) *ours {
 	w.t.Helper()
 	next := newOurs(w, nameOurs, false)

@@ -25,7 +25,6 @@ import (
 // was done.
 type system interface {
 	measured
-	// apply applies the releases.
 	apply(ctx context.Context, releases []release) (time.Duration, error)
 	// rollback restores the state before the last apply, which is given.
 	rollback(ctx context.Context, releases []release) (time.Duration, error)
@@ -36,17 +35,14 @@ type system interface {
 	remove(ctx context.Context, releases []release) (time.Duration, error)
 }
 
-// measured is a system whose processes and requests are measured.
 type measured interface {
 	name() string
 	// usage returns the resource use of the system's processes so far. rest resets their peak.
 	usage() (usage, error)
 	rest() error
-	// sends matches the requests of the system.
 	sends(plane.Request) bool
 }
 
-// peer is Helm or a loop, in its own process.
 type peer struct {
 	w       *casePlane
 	title   string
@@ -60,7 +56,6 @@ type peer struct {
 	answers *bufio.Scanner
 }
 
-// startPeer starts the program of the peers.
 func startPeer(w *casePlane, program, title, kind string, workers int) *peer {
 	w.t.Helper()
 	cmd := exec.Command(program, kind, w.kubeconfig)
@@ -218,7 +213,6 @@ func (k *kubectl) usage() (usage, error)      { return k.spent, nil }
 func (k *kubectl) rest() error                { k.spent.peak = 0; return nil }
 func (k *kubectl) sends(r plane.Request) bool { return strings.HasPrefix(r.UserAgent, "kubectl") }
 
-// buildPeer builds the program of the peers.
 func buildPeer(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "peer")

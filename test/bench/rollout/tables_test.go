@@ -16,7 +16,6 @@ type results struct {
 	of    map[string]map[string][]sample
 }
 
-// measure runs a case repeatedly with all systems, and adds the tables.
 func (b *bench) measure(t *testing.T, bundle bundle, roundTrip time.Duration, systems []string) *results {
 	t.Helper()
 	r := &results{title: fmt.Sprintf("%s (%s), %s round trip", bundle.title, bundle.size(), roundTrip), names: systems, of: map[string]map[string][]sample{}}
@@ -43,7 +42,6 @@ func (b *bench) measure(t *testing.T, bundle bundle, roundTrip time.Duration, sy
 	return r
 }
 
-// print adds a table with a row per step and system.
 func (r *results) print(report *measure.Report) {
 	table := report.Table(r.title, "step", "system", "ms", "least to most", "waiting ms", "requests", "writes", "dry-runs", "reads", "rights", "client CPU ms", "kube-apiserver CPU ms", "client peak MB")
 	for _, step := range r.steps {
@@ -91,7 +89,6 @@ func (r *results) compared(step string) *measure.Result {
 	return result
 }
 
-// judgeOne adds the verdicts for one extension.
 func (b *bench) judgeOne(r *results, roundTrip time.Duration) {
 	at := fmt.Sprintf(", %s round trip", roundTrip)
 	install := r.compared("install")
@@ -108,7 +105,6 @@ func (b *bench) engineRequests(r *results) float64 {
 	return s.Median - 1
 }
 
-// judgeMany adds the verdicts for many extensions.
 func (b *bench) judgeMany(r *results, n int, roundTrip time.Duration) {
 	at := fmt.Sprintf(", %d extensions, %s round trip", n, roundTrip)
 	b.report.AtLeast("install beside the parallel loop"+at, 0.4, r.compared("install"), nameOurs, nameParallel)

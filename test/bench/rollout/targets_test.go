@@ -87,7 +87,6 @@ func targetCounts(t *testing.T) []int {
 	}
 }
 
-// targetCost is the cost of all targets of one case.
 type targetCost struct {
 	rest, peak           uint64 // bytes
 	connections, watches int64
@@ -98,7 +97,6 @@ type targetCost struct {
 	installRequests, upgraded int64
 }
 
-// targets rolls extensions out into a number of targets and measures Penstock.
 func (b *bench) targets(t *testing.T, extensions, targets int) targetCost {
 	w := newCasePlane(t, 0)
 	o := startOurs(w, b.program, nameOurs, false)
@@ -154,7 +152,6 @@ func (b *bench) targets(t *testing.T, extensions, targets int) targetCost {
 	return cost
 }
 
-// cpu returns the processor time of Penstock so far.
 func (b *bench) cpu(o *ours) time.Duration {
 	o.w.t.Helper()
 	used, err := measure.CPUOf(o.server.Pid())
@@ -164,7 +161,6 @@ func (b *bench) cpu(o *ours) time.Duration {
 	return used
 }
 
-// compareTargets reports the cost of each further target.
 func (b *bench) compareTargets(n int, shared, apart targetCost) {
 	further := float64(n - 1)
 	memory := (measure.MB(apart.rest) - measure.MB(shared.rest)) / further
@@ -187,7 +183,6 @@ type clusters struct {
 	connections, watches, requests atomic.Int64
 }
 
-// serveClusters serves clusters until the test ends.
 func serveClusters(t *testing.T, config *rest.Config) *clusters {
 	t.Helper()
 	transport, err := rest.TransportFor(config)

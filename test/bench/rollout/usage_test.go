@@ -16,14 +16,11 @@ func forgetPeak(pid int) error {
 	return nil
 }
 
-// usage is the use of processor and memory by one or several processes.
 type usage struct {
-	cpu time.Duration
-	// peak is the peak resident memory, in bytes.
+	cpu  time.Duration
 	peak uint64
 }
 
-// usageOf reads the usage of a running process so far.
 func usageOf(pid int) (usage, error) {
 	cpu, err := measure.CPUOf(pid)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 // <operator>/<version>/objects.ndjson.
 const archivePath = "../../../../shared/data/history.tar.xz"
 
-// release is one version of an operator.
 type release struct {
 	operator, version string
 	// number is the revision number, starting at 1.
@@ -26,7 +25,6 @@ type release struct {
 	objects []manifest.Object
 }
 
-// lines returns the manifests as lines of a file.
 func (r release) lines() []byte {
 	var out bytes.Buffer
 	for _, object := range r.objects {

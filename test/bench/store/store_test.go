@@ -38,7 +38,6 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// total has the total sizes of revisions, in bytes.
 type total struct {
 	revisions, raw, zipped, helm, whole, deltas, rest int
 }
@@ -56,7 +55,6 @@ func (s total) row(name string) []string {
 	return append(row, fmt.Sprintf("%.2f", float64(s.zipped)/float64(s.deltas)), fmt.Sprintf("%.2f", float64(s.zipped)/float64(s.deltas+s.rest)))
 }
 
-// sizes compares the sizes of the revisions that retention keeps.
 func sizes(t *testing.T, etcd *clientv3.Client, report *measure.Report, digester manifest.Digester, all [][]release) {
 	t.Helper()
 	columns := []string{"operator", "revisions", "JSON", "Helm", "gzip", "whole packs", "packs", "other records", "gzip / packs", "gzip / all"}
@@ -94,7 +92,6 @@ func sizes(t *testing.T, etcd *clientv3.Client, report *measure.Report, digester
 	report.AtMost("packs, by sum on average, beside a sixth of gzip", float64(mean.zipped/target/mean.revisions), float64(mean.deltas/mean.revisions), "B a revision")
 }
 
-// latencies compares writing and reading one revision.
 func latencies(t *testing.T, etcd *clientv3.Client, report *measure.Report, digester manifest.Digester, all [][]release) {
 	t.Helper()
 	for _, history := range all {

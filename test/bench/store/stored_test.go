@@ -26,13 +26,12 @@ const kept = 1 + 5
 
 // depot is a store that creates and retires revisions as the API does.
 type depot struct {
-	t      *testing.T
-	etcd   *clientv3.Client
-	prefix string
-	keys   penstock.Keys
-	packs  *pack.Store
-	heads  *chain.Heads
-	// deltas allows packs to be deltas.
+	t         *testing.T
+	etcd      *clientv3.Client
+	prefix    string
+	keys      penstock.Keys
+	packs     *pack.Store
+	heads     *chain.Heads
 	deltas    bool
 	collector *gc.Collector
 	// rebased and created count packs.
@@ -107,7 +106,6 @@ func (d *depot) put(key string, value []byte) {
 	d.must(err)
 }
 
-// record returns the key of a revision.
 func (d *depot) record(r release) string {
 	return d.keys.All() + v1alpha1.GroupName + "/clusterextensionrevisions/" + fmt.Sprintf("%s-%d", r.operator, r.number)
 }

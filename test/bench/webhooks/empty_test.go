@@ -19,7 +19,6 @@ const serveEmpty = "PENSTOCK_BENCH_EMPTY_WEBHOOK"
 // answer is the answer of all webhooks to a request that they ignore.
 const answer = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"u","allowed":true}}`
 
-// served is the address of a webhook.
 type served struct {
 	URL string `json:"url"`
 	CA  []byte `json:"ca"`
@@ -55,7 +54,6 @@ func empty(in io.Reader, out io.Writer) error {
 	return err
 }
 
-// emptyWebhook starts an empty webhook.
 func emptyWebhook(t *testing.T) (url string, ca []byte) {
 	t.Helper()
 	program, err := os.Executable()

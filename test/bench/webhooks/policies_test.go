@@ -33,8 +33,7 @@ const (
 	// policyRounds is the number of turns of each set of policies.
 	policyRounds = 5
 	// enforcing limits the time until a kube-apiserver enforces a policy.
-	enforcing = time.Minute
-	// jobsNamespace is the namespace of the jobs' ServiceAccounts.
+	enforcing     = time.Minute
 	jobsNamespace = "penstock-system"
 )
 
@@ -214,7 +213,6 @@ func enforce(t *testing.T, c *cluster.Cluster, set policySet) {
 	untilRefused(ctx, t, c, len(set.policies) > 0)
 }
 
-// as returns a configuration with all rights that impersonates a job.
 func as(c *cluster.Cluster, j serviceaccounts.Job) *rest.Config {
 	config := rest.CopyConfig(c.Config())
 	config.Impersonate = rest.ImpersonationConfig{UserName: serviceaccount.MakeUsername(jobsNamespace, j.Name), Groups: []string{user.SystemPrivilegedGroup}}

@@ -21,7 +21,6 @@ import (
 )
 
 const (
-	// rate is the number of reviews per second.
 	rate = 200
 	// turn is the time for which one webhook is called before the next one.
 	turn = 5 * time.Second
@@ -38,7 +37,6 @@ func review() []byte {
 		strings.Repeat("value ", 600))
 }
 
-// subject is a webhook.
 type subject struct {
 	name, url string
 	client    *http.Client
@@ -55,7 +53,6 @@ func newSubject(t *testing.T, name, url, serverName string, ca []byte) subject {
 	return subject{name, url, &http.Client{Transport: transport, Timeout: patience}}
 }
 
-// ask sends one review, and returns the time until the answer.
 func (s subject) ask(ctx context.Context, body []byte) (time.Duration, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
 	if err != nil {

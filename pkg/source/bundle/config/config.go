@@ -48,7 +48,6 @@ func Parse(data []byte, modes InstallModes, installNamespace string) (Config, er
 	return Config{WatchNamespace: read.WatchNamespace, Deployment: read.DeploymentConfig}, nil
 }
 
-// validate validates the configuration against its schema.
 func validate(data []byte, modes InstallModes, installNamespace string) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {

@@ -18,8 +18,7 @@ type Error struct {
 	Path string
 	// Message describes the found and the allowed value.
 	Message string
-	// olm is OLM v1's message for this error.
-	olm string
+	olm     string
 }
 
 func (e Error) Error() string {

@@ -62,7 +62,6 @@ func schemaOf(modes InstallModes, installNamespace string, configuration any) ma
 	return schema
 }
 
-// deploymentSchema returns the schema of deploymentConfig for a configuration.
 func deploymentSchema(configuration any) any {
 	fields, _ := configuration.(map[string]any)
 	value, is := fields["deploymentConfig"]

@@ -31,10 +31,8 @@ func newFunctions(request Request) *functions {
 	return &functions{generate: request.Generate, known: request.Known}
 }
 
-// again starts the second rendering.
 func (f *functions) again() { f.made, f.twice = 0, true }
 
-// generators reports whether a function generates a random value.
 func generators(name string) bool {
 	switch name {
 	case "uuidv4", "bcrypt", "htpasswd", "encryptAES":
@@ -43,7 +41,6 @@ func generators(name string) bool {
 	return strings.HasPrefix(name, "rand") || strings.HasPrefix(name, "gen")
 }
 
-// all returns the replaced functions.
 func (f *functions) all() template.FuncMap {
 	replaced := template.FuncMap{
 		"lookup": f.lookup,
@@ -185,7 +182,6 @@ func sortedKeys(of ...map[string]any) []string {
 	return keys
 }
 
-// sortedValues returns the values of a map, sorted by key.
 func sortedValues(of map[string]any) []any {
 	values := []any{}
 	for _, key := range sortedKeys(of) {

@@ -5,7 +5,6 @@ package order
 // Verb is the action on releases.
 type Verb string
 
-// Verbs of orders.
 const (
 	// Apply applies the releases' objects in any state of the cluster.
 	Apply Verb = "apply"

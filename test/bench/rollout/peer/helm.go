@@ -29,17 +29,14 @@ import (
 	"github.com/penstock-project/penstock/test/bench/rollout/order"
 )
 
-// timeout limits one of Helm's actions.
 const timeout = 5 * time.Minute
 
 // helm is Helm's Go SDK as a controller would use it: one process, one action per release,
 // server-side apply, releases in Secrets, no waiting for workloads.
 type helm struct {
-	config *rest.Config
-	// served caches discovery for all actions.
-	served discovery.CachedDiscoveryInterface
-	mapper meta.RESTMapper
-	// installed are the existing releases.
+	config    *rest.Config
+	served    discovery.CachedDiscoveryInterface
+	mapper    meta.RESTMapper
 	installed map[string]bool
 	// archives pull each chart once, by reference.
 	archives map[string]func() ([]byte, error)
@@ -76,7 +73,6 @@ func (h *helm) prepare(o order.Order) (func(context.Context) error, error) {
 	}, nil
 }
 
-// configuration returns Helm's configuration for one or several actions on one release.
 func (h *helm) configuration(namespace string) (*action.Configuration, error) {
 	configuration := action.NewConfiguration()
 	if err := configuration.Init(&getter{helm: h, namespace: namespace}, namespace, "secrets"); err != nil {
@@ -181,7 +177,6 @@ func chartClient(o order.Order) (*registry.Client, error) {
 	return registry.NewClient(registry.ClientOptCredentialsFile(o.AuthFile), registry.ClientOptEnableCache(true), registry.ClientOptHTTPClient(&http.Client{Transport: transport}))
 }
 
-// pull reads the archive of a chart from a registry.
 func pull(client *registry.Client, ref string) ([]byte, error) {
 	pulled, err := client.Pull(ref)
 	if err != nil {

@@ -43,7 +43,6 @@ func newLoop(config *rest.Config) (*loop, error) {
 	return &loop{client: client, mapper: restmapper.NewDiscoveryRESTMapper(groups)}, nil
 }
 
-// item is an object to send.
 type item struct {
 	client dynamic.ResourceInterface
 	name   string

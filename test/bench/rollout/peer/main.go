@@ -27,7 +27,6 @@ import (
 	"github.com/penstock-project/penstock/test/bench/rollout/order"
 )
 
-// system executes orders.
 type system interface {
 	// prepare reads the input of an order and returns the function that executes it. Only that
 	// function is measured.
@@ -73,7 +72,6 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	return serve(ctx, peer, in, out)
 }
 
-// serve answers orders until the input ends.
 func serve(ctx context.Context, peer system, in io.Reader, out io.Writer) error {
 	lines, answers := bufio.NewScanner(in), json.NewEncoder(out)
 	lines.Buffer(nil, 1<<20)
@@ -103,7 +101,6 @@ func carryOut(ctx context.Context, peer system, o order.Order) order.Answer {
 	return answer
 }
 
-// each calls a function for every item, with a number of parallel workers.
 func each[T any](ctx context.Context, workers int, items []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, workers))
@@ -113,7 +110,6 @@ func each[T any](ctx context.Context, workers int, items []T, do func(context.Co
 	return group.Wait()
 }
 
-// read returns the objects of a release.
 func read(release order.Release) ([]json.RawMessage, error) {
 	content, err := os.ReadFile(release.File)
 	if err != nil {

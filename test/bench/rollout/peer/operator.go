@@ -29,7 +29,6 @@ import (
 	"github.com/penstock-project/penstock/test/bench/rollout/order"
 )
 
-// operatorWorkers is the number of custom resources that are reconciled in parallel.
 const operatorWorkers = 2
 
 // operator installs each Central as a release, as helm-operator does, with Helm's SDK. A pass reads
@@ -49,7 +48,6 @@ type operator struct {
 
 var centrals = schema.GroupVersionResource{Group: "platform.stackrox.io", Version: "v1alpha1", Resource: "centrals"}
 
-// runOperator runs until the end of in.
 func runOperator(ctx context.Context, config *rest.Config, folder string, in io.Reader) error {
 	loaded, err := loader.LoadDir(folder)
 	if err != nil {
@@ -79,7 +77,6 @@ func runOperator(ctx context.Context, config *rest.Config, folder string, in io.
 	return err
 }
 
-// watch fills the caches and enqueues passes.
 func (o *operator) watch(ctx context.Context) error {
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(o.client, 0)
 	o.resources = factory.ForResource(centrals).Informer()
@@ -161,7 +158,6 @@ func (o *operator) pass(ctx context.Context, key string) error {
 	return o.report(ctx, central)
 }
 
-// roll installs or upgrades the release, or repairs its objects.
 func (o *operator) roll(ctx context.Context, configuration *action.Configuration, central *unstructured.Unstructured, values map[string]any) error {
 	of := order.Release{Name: central.GetName(), Namespace: central.GetNamespace()}
 	current, err := manifestOf(action.NewGet(configuration).Run(of.Name))
@@ -194,7 +190,6 @@ func manifestOf(made release.Releaser, err error) (string, error) {
 	return accessor.Manifest(), nil
 }
 
-// report writes the status if it has changed.
 func (o *operator) report(ctx context.Context, central *unstructured.Unstructured) error {
 	ready := "False"
 	if o.isReady(central) {
@@ -224,7 +219,6 @@ func condition(kind, status, reason string) map[string]any {
 	return map[string]any{"type": kind, "status": status, "reason": reason, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 }
 
-// isReady reports whether all workloads of a release are available.
 func (o *operator) isReady(central *unstructured.Unstructured) bool {
 	count := 0
 	for _, informer := range o.workloads {
@@ -242,7 +236,6 @@ func (o *operator) isReady(central *unstructured.Unstructured) bool {
 	return count > 0
 }
 
-// isAvailable reports whether a workload is available, by its conditions or its counts.
 func isAvailable(workload *unstructured.Unstructured) bool {
 	number := func(path ...string) int64 {
 		value, _, _ := unstructured.NestedInt64(workload.Object, path...)
