@@ -54,7 +54,7 @@ func TestInvalidManifestsAreBounded(t *testing.T) {
 	}
 }
 
-// unstored returns the facts of no stored revision.
+// unstored returns no facts, as without a stored revision.
 func unstored() map[entryKey]facts { return nil }
 
 // TestRewriteStatus: a manifest that is applied again has the digest of its revision, even if an

@@ -22,8 +22,8 @@ import (
 const (
 	// reviewsAtOnce bounds the concurrent access reviews.
 	reviewsAtOnce = 16
-	// worthAll is the lowest number of objects of one kind and namespace for a check of the right
-	// to all of them.
+	// worthAll is the number of objects of one kind and namespace that makes one check of the right
+	// to all of them worthwhile.
 	worthAll = 3
 )
 
