@@ -330,7 +330,6 @@ func ruleOf(pkg string) (fence, bool) {
 	return fence{}, false
 }
 
-// in is true for a folder and all packages below it.
 func in(folder, pkg string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
 
 func describe(folders []string) string {

@@ -103,7 +103,6 @@ func TestNamedTests(t *testing.T) {
 	}
 }
 
-// pages returns all Markdown files of the repository, relative to its root.
 func pages(t *testing.T, root string) []string {
 	t.Helper()
 	found := []string{"README.md"}
@@ -129,7 +128,6 @@ func pages(t *testing.T, root string) []string {
 	return found
 }
 
-// linksOf returns the link targets of a page, except in code.
 func linksOf(text string) []string {
 	var links []string
 	for _, m := range regexp.MustCompile(`\]\(([^()\s]+)\)`).FindAllStringSubmatch(withoutCode(text), -1) {

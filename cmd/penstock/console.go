@@ -133,7 +133,6 @@ func hostname(host string) string {
 	return name
 }
 
-// handler serves users, each with their own token.
 func (o *consoleOptions) handler() (http.Handler, error) {
 	base := rest.Config{
 		Host: o.server, TLSClientConfig: rest.TLSClientConfig{CAFile: o.serverCertificate},

@@ -96,15 +96,13 @@ func writeOutput(path string, stdout io.Writer, write func(io.Writer) error) err
 }
 
 type exporter struct {
-	api   olmclient.OlmV1alpha1Interface
-	heard *client.Warnings
-	// done lists the exported extensions, for people.
+	api     olmclient.OlmV1alpha1Interface
+	heard   *client.Warnings
 	done    []string
 	secrets int
 	notes   []string
 }
 
-// names returns the extensions to export, sorted.
 func (e *exporter) names(ctx context.Context, wanted []string) ([]string, error) {
 	if len(wanted) > 0 {
 		slices.Sort(wanted)

@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/archive"
 )
 
-// stateTries bounds the reads of a chain that changes meanwhile.
 const stateTries = 5
 
 // chainState is a chain at one moment.
@@ -62,7 +61,6 @@ func (e *exporter) state(ctx context.Context, name string) (chainState, error) {
 	return chainState{}, errors.New("the extension keeps changing: try again when nobody creates or deletes its revisions")
 }
 
-// agrees reports whether the history has the same revisions as the list.
 func (s chainState) agrees() bool {
 	there := map[int64]bool{}
 	for i := range s.revisions {

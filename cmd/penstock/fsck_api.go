@@ -99,7 +99,6 @@ func (c *apiCheck) run(ctx context.Context) error {
 	return nil
 }
 
-// manifests reads the manifests of a revision, and compares their digests.
 func (c *apiCheck) manifests(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error {
 	key := "clusterextensionrevisions/" + revision.Name
 	c.heard.Take()

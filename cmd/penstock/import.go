@@ -143,7 +143,6 @@ func (i *importer) sendAll(ctx context.Context, check bool) error {
 	}
 }
 
-// outgoing is a chain in the archive. Its revisions are not read yet.
 type outgoing struct {
 	archive.Chain
 	reader *archive.Reader

@@ -20,7 +20,6 @@ type templateOptions struct {
 	output string
 }
 
-// newTemplateCommand returns the command that tries the template of an image.
 func newTemplateCommand() *cobra.Command {
 	options := templateOptions{Flags: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{
@@ -41,7 +40,6 @@ func newTemplateCommand() *cobra.Command {
 	return command
 }
 
-// templateResult is the command's output as JSON.
 type templateResult struct {
 	// Image is the resulting image; empty without one.
 	Image     string             `json:"image"`
@@ -50,7 +48,6 @@ type templateResult struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// templateVariable has a value, or the reason why it has none.
 type templateVariable struct {
 	Variable string `json:"variable"`
 	Value    string `json:"value,omitempty"`

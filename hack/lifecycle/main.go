@@ -27,7 +27,6 @@ import (
 	machinery "k8s.io/apimachinery/pkg/version"
 )
 
-// row has the versions in which a kind was introduced, deprecated and removed.
 type row struct{ introduced, deprecated, removed, replacement string }
 
 func main() {
@@ -71,7 +70,6 @@ func main() {
 	}
 }
 
-// prerelease reports whether a kind has an alpha or beta version.
 func prerelease(kind string) bool {
 	version, _, _ := strings.Cut(kind, " ")
 	return strings.Contains(version, "alpha") || strings.Contains(version, "beta")
@@ -106,7 +104,6 @@ func minor(release string) int {
 	return number
 }
 
-// read adds the kinds of a module.
 func read(module, version string, to map[string]row) error {
 	download := exec.Command("go", "mod", "download", "-json", module+"@"+version)
 	download.Stderr = os.Stderr
@@ -171,7 +168,6 @@ func readFile(path string, to map[string]row) error {
 	return nil
 }
 
-// literals returns the values that a method returns.
 func literals(body *ast.BlockStmt) []string {
 	var out []string
 	ast.Inspect(body, func(node ast.Node) bool {

@@ -38,7 +38,6 @@ type sources struct {
 // modified ends the revision of a checkout with uncommitted changes.
 const modified = "-dirty"
 
-// readSources reads the sources from git, or SOURCE_DATE_EPOCH without git.
 func readSources(ctx context.Context, version string) (sources, error) {
 	s := sources{root: ".", version: version, created: time.Unix(0, 0)}
 	if _, err := os.Stat("go.mod"); err != nil {

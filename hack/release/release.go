@@ -162,7 +162,6 @@ func (s sources) releaseChart(dir, pgp string) error {
 	return found.Sign(made, pgp)
 }
 
-// releaseManifests packs the manifests for kubectl, and the examples of the quick start.
 func (s sources) releaseManifests(dir string) error {
 	files := []archive.File{{Name: "LICENSE", Path: filepath.Join(s.root, "LICENSE")}}
 	for _, folder := range []string{"deploy", "examples", "monitoring"} {
@@ -175,7 +174,6 @@ func (s sources) releaseManifests(dir string) error {
 	return archive.Write(filepath.Join(dir, "penstock_"+s.version+"_manifests.tar.gz"), files, s.created)
 }
 
-// releaseNotes writes the notes from the version's section of CHANGELOG.md.
 func (s sources) releaseNotes(dir, digest, changes string) error {
 	return write(filepath.Join(dir, "NOTES.md"), []byte(notes.Write(notes.Release{Version: s.version, Digest: digest, Changes: changes})))
 }

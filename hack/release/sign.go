@@ -21,7 +21,6 @@ import (
 
 // signers holds the keys of a release. Each may be absent.
 type signers struct {
-	// key signs checksums, provenance and image.
 	key *sign.Key
 	// pgp is a file with a secret key of OpenPGP, which signs the chart.
 	pgp string

@@ -74,7 +74,6 @@ func NewShared(options SharedOptions) (http.Handler, error) {
 		around(bounded(all, ofManyUsers(), who)), nil
 }
 
-// served joins the files and the API.
 func served(api, files http.Handler) (http.Handler, error) {
 	small, err := compressed(api)
 	if err != nil {

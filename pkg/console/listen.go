@@ -13,7 +13,7 @@ import (
 // addresses: a user who needs the console elsewhere has ssh -L.
 func loopbacks() []string { return []string{"127.0.0.1", "::1"} }
 
-// Door is the set of listeners of a console.
+// Door holds the listeners of a console.
 type Door struct {
 	// Listeners listen on all loopback addresses of this machine, on one port.
 	Listeners []net.Listener

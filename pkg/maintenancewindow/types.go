@@ -25,7 +25,7 @@ const (
 	TypeDeny = "Deny"
 )
 
-// MaintenanceWindow is a time in which upgrades may begin, or a time in which they may not.
+// MaintenanceWindow is a time in which upgrades can begin, or in which they must not begin.
 type MaintenanceWindow struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`

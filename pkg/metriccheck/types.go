@@ -103,7 +103,6 @@ func (s *Spec) Expression(extension string, namespaces []string) (string, error)
 	return query, nil
 }
 
-// quote writes a string literal of PromQL.
 func quote(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "{{", "").Replace(value) + `"`
 }

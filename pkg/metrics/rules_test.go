@@ -75,7 +75,6 @@ func TestEveryRuleGives(t *testing.T) {
 	}
 }
 
-// ruleFile is a PrometheusRule.
 type ruleFile struct {
 	Spec struct {
 		Groups []struct {

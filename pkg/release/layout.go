@@ -80,7 +80,6 @@ func (a *atMost) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// blob returns the content with a digest.
 func (l layout) blob(digest string) ([]byte, error) {
 	hash, is := strings.CutPrefix(digest, "sha256:")
 	content, there := l[path.Join("image/blobs/sha256", hash)]
@@ -101,7 +100,6 @@ func (l layout) manifests() ([]specs.Descriptor, error) {
 	return index.Manifests, nil
 }
 
-// digest returns the digest of the image index.
 func (l layout) digest() (string, error) {
 	manifests, err := l.manifests()
 	if err != nil {
@@ -116,7 +114,6 @@ func (l layout) digest() (string, error) {
 	return "", errors.New("there is no index of an image")
 }
 
-// bundle returns the Sigstore bundle for the digest.
 func (l layout) bundle(digest string) ([]byte, error) {
 	manifests, err := l.manifests()
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"testing"
 )
 
-// zeros is the content of large files.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }

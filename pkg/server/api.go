@@ -153,7 +153,6 @@ func (a *api) installCatalogs(generic *genericapiserver.GenericAPIServer, reads 
 	return nil
 }
 
-// statements returns the statements of the catalogs about an installed bundle.
 func (a *api) statements(pkg, bundle, version string) (readiness.Statement, error) {
 	if a.options.Catalogs == nil {
 		return readiness.Statement{Package: pkg}, nil

@@ -202,7 +202,6 @@ func (o *Options) external() bool {
 	return o.DataDir == ""
 }
 
-// leaseTimes returns the user's lease times, or the times that suit the store.
 func (o *Options) leaseTimes() leadership.Times {
 	switch {
 	case o.Lease != leadership.Times{}:

@@ -78,7 +78,6 @@ func establish(ctx context.Context, o *Options, h *host.Host, db *database.Datab
 	}).Establish(ctx)
 }
 
-// findTarget finds the default target cluster of revisions.
 func (s *Server) findTarget(ctx context.Context) error {
 	if s.decision.Degraded != "" {
 		return nil // a degraded server rolls nothing out

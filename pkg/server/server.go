@@ -105,7 +105,6 @@ func newServer(ctx context.Context, o *Options, h *host.Host, db *database.Datab
 	return s, nil
 }
 
-// prepare evaluates the options, the host and the store.
 func (s *Server) prepare(ctx context.Context, client kubernetes.Interface) error {
 	o, h, db := s.options, s.host, s.database
 	var err error
@@ -166,7 +165,6 @@ func (s *Server) prepare(ctx context.Context, client kubernetes.Interface) error
 	return err
 }
 
-// assemble creates the generic API server from its configuration.
 func (s *Server) assemble() error {
 	// 10. The registration. It maintains its objects, and reports a changed certificate to the
 	// server.

@@ -15,7 +15,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/client"
 )
 
-// adoptFlags are the common flags of commands that adopt.
 type adoptFlags struct {
 	program Program
 	dryRun  bool
@@ -29,7 +28,6 @@ func (f *adoptFlags) addTo(flags *pflag.FlagSet, forWhat string) {
 	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, forWhat)
 }
 
-// begin returns a run of a command.
 func (f *adoptFlags) begin(command *cobra.Command) (adoption, error) {
 	config, err := f.program.Cluster.Config()
 	if err != nil {

@@ -116,7 +116,6 @@ func (h *fromHelm) take(ctx context.Context) error {
 	return err
 }
 
-// show prints the effect of the adoption.
 func (h *fromHelm) show(ctx context.Context, plan *adopt.Plan) error {
 	table := tabwriter.NewWriter(h.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "REVISION\tSTATE\tHELM\tCHART\tOBJECTS")
@@ -144,7 +143,6 @@ func (h *fromHelm) show(ctx context.Context, plan *adopt.Plan) error {
 	return err
 }
 
-// giveBack returns all objects to Helm.
 func (h *fromHelm) giveBack(ctx context.Context) error {
 	back, err := h.PlanUndo(ctx, h.options.request, h.options.manager)
 	if err != nil {

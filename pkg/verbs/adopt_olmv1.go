@@ -153,7 +153,6 @@ func (o *fromOLMv1) adopt(ctx context.Context, plan *adopt.OLMv1Plan) error {
 	return err
 }
 
-// giveBack returns extensions to operator-controller.
 func (o *fromOLMv1) giveBack(ctx context.Context) error {
 	for _, name := range o.options.request.Extensions {
 		back, err := o.PlanUndoOLMv1(ctx, o.options.request.Namespace, name)

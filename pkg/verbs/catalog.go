@@ -16,7 +16,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// exitError ends the program with a given exit status.
 type exitError struct {
 	error
 	status int

@@ -97,7 +97,6 @@ func (o *catalogGraphOptions) from() (graph.Installed, error) {
 	return graph.Installed{Name: bundle, Version: version}, nil
 }
 
-// bundleNamed returns the name of a bundle by its name or its version.
 func bundleNamed(drawn *graph.Graph, wanted string) (string, error) {
 	if drawn.Node(wanted) != nil {
 		return wanted, nil
@@ -110,7 +109,6 @@ func bundleNamed(drawn *graph.Graph, wanted string) (string, error) {
 	return "", fmt.Errorf("--to %q: the package has no such version or bundle", wanted)
 }
 
-// print prints the graph, and the path if it is not nil.
 func (o *catalogGraphOptions) print(command *cobra.Command, drawn *graph.Graph, from graph.Installed, path []graph.Upgrade) error {
 	to := command.OutOrStdout()
 	if o.output == "json" {

@@ -51,7 +51,6 @@ func newCatalogResolve(p Program) *cobra.Command {
 	return command
 }
 
-// add defines the flags that select a bundle.
 func (o *catalogResolveOptions) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.catalogs, catalogFlag, nil, "File, directory or image (oci://) of a catalog; NAME=FILE gives it another name. May be given several times.")
 	flags.StringArrayVar(&o.priorities, "priority", nil, "Priority of a catalog, NAME=NUMBER; the highest wins. Default: 0.")
@@ -64,12 +63,10 @@ func (o *catalogResolveOptions) add(flags *pflag.FlagSet) {
 
 const catalogFlag = "catalog"
 
-// catalogFlags lists the flags that need --catalog.
 func catalogFlags() []string {
 	return []string{"priority", "package", "version", "channel", "installed", "self-certified"}
 }
 
-// resolved is the command's output as JSON.
 type resolved struct {
 	Bundle  string `json:"bundle"`
 	Version string `json:"version"`

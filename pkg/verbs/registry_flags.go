@@ -49,12 +49,10 @@ func (f *registryFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.cache, "image-cache", "", "Directory for pulled images. Default: penstock/images in the user's cache (oci://).")
 }
 
-// registryFlagNames lists the flags that need an image.
 func registryFlagNames() []string {
 	return []string{"auth-file", "registries-conf", "signature-policy", "registries-d", "certs-dir", "ca-file", "image-cache"}
 }
 
-// fetch returns an image from the cache, or pulls it.
 func (f *registryFlags) fetch(ctx context.Context, ref string) (fetched *image.Image, err error) {
 	if f.ca != "" && f.certs != "" {
 		return nil, errors.New("--ca-file and --certs-dir: want one or the other")

@@ -20,7 +20,6 @@ import (
 	texts "github.com/penstock-project/penstock/pkg/text"
 )
 
-// capabilitiesTimeout bounds the requests for the capabilities of the cluster.
 const capabilitiesTimeout = 30 * time.Second
 
 type chartOptions struct {
@@ -43,7 +42,6 @@ func (o *chartOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.carryOn, "carry-on", "", "File with the existing generated Secrets, YAML or JSON: their values stay (--chart).")
 }
 
-// chartFlags lists the flags that need --chart.
 func chartFlags() []string {
 	return []string{"values", "release", "kube-version", "api-versions", "generated-secret", "carry-on"}
 }
@@ -117,7 +115,6 @@ func (o *chartOptions) options(installNamespace, extension string) (chart.Option
 	return made, nil
 }
 
-// renderChart renders a directory or an archive.
 func renderChart(command *cobra.Command, renderer chart.Renderer, from string) (source.Rendered, error) {
 	info, err := os.Stat(from)
 	if err != nil {

@@ -103,7 +103,6 @@ func (o *renderOptions) validate() error {
 	return o.validateChoices()
 }
 
-// validateChoices checks flags with a few allowed values.
 func (o *renderOptions) validateChoices() error {
 	for _, choice := range []struct {
 		flag, value string

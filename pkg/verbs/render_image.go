@@ -22,7 +22,6 @@ type wantedImage struct {
 	ref string
 	// format is the format that --bundle or --chart require; empty for any.
 	format packed.Format
-	// chosen is the answer of the catalogs, or nil.
 	chosen *resolve.Resolution
 	// whole holds the catalogs with all their packages.
 	whole []*fbc.Config
@@ -155,7 +154,6 @@ func (o *renderOptions) renderImage(command *cobra.Command, wanted wantedImage, 
 	return rendered, nil
 }
 
-// check compares the rendered content with the catalog's description.
 func (w wantedImage) check(rendered source.Rendered) error {
 	if w.chosen == nil || rendered.Package == "" {
 		return nil

@@ -34,7 +34,6 @@ func (o *bundleOptions) add(flags *pflag.FlagSet) {
 		"Render a bundle that requires other packages or kinds, which must be installed already. A warning names them (--bundle).")
 }
 
-// bundleFlags lists the flags that need --bundle.
 func bundleFlags() []string {
 	return []string{"config", "certificates", "accept-requirements"}
 }
@@ -91,7 +90,6 @@ func (o *renderOptions) ofImage() bool {
 // installNamespaceFlag is a flag for bundles and charts.
 const installNamespaceFlag = "install-namespace"
 
-// refuseFlags refuses flags without an effect.
 func refuseFlags(command *cobra.Command, why string, flags ...[]string) error {
 	for _, name := range slices.Concat(flags...) {
 		if command.Flags().Changed(name) {
@@ -115,7 +113,6 @@ func (o *bundleOptions) validateCertificates() error {
 	return fmt.Errorf("--certificates %q: want one of %s", o.certificates, strings.Join(bundle.CertificateProviders(), ", "))
 }
 
-// input is the read input, with warnings for people.
 type input struct {
 	source.Rendered
 	// annotations describe the source of the revision.
@@ -172,7 +169,6 @@ func (o *bundleOptions) options(installNamespace string) (bundle.Options, error)
 	}, err
 }
 
-// readConfig reads YAML or JSON as JSON.
 func readConfig(name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil

@@ -30,12 +30,10 @@ func (o *renderOptions) addReleaseFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.release.FeatureGates, "feature-gates", nil, "Feature gates that are on, for release.openshift.io/feature-gate (--layout release).")
 }
 
-// releaseFlags lists the flags for only one layout.
 func releaseFlags() []string {
 	return []string{"profile", "exclude", "capabilities", "feature-set", "feature-gates"}
 }
 
-// validateLayout refuses flags without an effect.
 func (o *renderOptions) validateLayout(command *cobra.Command) error {
 	switch o.layout {
 	case releaseLayout:

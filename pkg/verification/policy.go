@@ -27,7 +27,6 @@ import (
 var trustedRoot []byte
 
 const (
-	// largestFile bounds the policy and each file that it names, in bytes.
 	largestFile = 1 << 20
 	// mostRules bounds the rules of a policy, and mostSigners the signers of a rule.
 	mostRules, mostSigners = 1000, 20

@@ -50,7 +50,6 @@ func source1(predicate *structpb.Struct) string {
 
 func field(of *structpb.Struct, name string) *structpb.Value { return of.GetFields()[name] }
 
-// at returns the text at a path, or "".
 func at(of *structpb.Struct, path ...string) string {
 	for _, name := range path[:len(path)-1] {
 		of = field(of, name).GetStructValue()

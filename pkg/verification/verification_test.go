@@ -101,7 +101,6 @@ func (r rootOf) content() []byte {
 	return content
 }
 
-// attestation holds the properties of a generated bundle.
 type attestation struct {
 	subject, predicateType, predicate, digest string
 	after                                     time.Duration
@@ -193,7 +192,6 @@ func envelope(t *testing.T, raw *dsse.Envelope) *protodsse.Envelope {
 	return &protodsse.Envelope{PayloadType: raw.PayloadType, Payload: payload, Signatures: []*protodsse.Signature{{Sig: signed}}}
 }
 
-// changed returns a bundle that was changed after it was signed.
 func changed(t *testing.T, signed []byte, change func(*protobundle.Bundle)) []byte {
 	t.Helper()
 	parsed := &protobundle.Bundle{}
@@ -245,7 +243,6 @@ func keyPair(t *testing.T, one attestation) (public, signed []byte) {
 	})
 }
 
-// policyFile writes a policy, and the files that it names.
 func policyFile(t *testing.T, content string, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -354,7 +351,6 @@ func newLog2(t *testing.T) *log2 {
 
 func (l *log2) public() ed25519.PublicKey { return l.key.Public().(ed25519.PublicKey) }
 
-// trustedBy adds the log to a trusted root.
 func (l *log2) trustedBy(t *testing.T, content []byte) []byte {
 	t.Helper()
 	trusted := &trustroot.TrustedRoot{}

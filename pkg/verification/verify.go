@@ -41,7 +41,6 @@ func (r *Rules) Verify(ctx context.Context, bundles [][]byte, digest string) ([]
 	return slices.Compact(all), nil
 }
 
-// verify returns the signer by one rule.
 func (p *Policy) verify(ctx context.Context, one rule, bundles [][]byte, digest []byte) ([]string, error) {
 	if len(bundles) == 0 {
 		return nil, errors.New("the image has no Sigstore bundle")

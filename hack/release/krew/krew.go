@@ -104,7 +104,6 @@ func Make(version, base string, archives []Archive) ([]byte, error) {
 	return out, nil
 }
 
-// refusals collects the reasons for which krew would refuse a manifest.
 type refusals []error
 
 func (r *refusals) add(field, format string, args ...any) {

@@ -77,7 +77,6 @@ func layerOf(files []file, created time.Time) (v1.Layer, error) {
 	}, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 }
 
-// blob writes content into the layout.
 func blob(path layout.Path, content []byte, mediaType types.MediaType) (v1.Descriptor, error) {
 	digest, size, err := v1.SHA256(bytes.NewReader(content))
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// stepping is a clock whose waits end at once.
 type stepping struct{ *testingclock.FakeClock }
 
 func (s stepping) After(d time.Duration) <-chan time.Time {

@@ -141,7 +141,6 @@ func rootCause(check string, results, earlier []Result) *Result {
 	return &Result{"penstock", Failed, "Penstock does not answer: " + first.Name + ": " + first.Found, first.Next}
 }
 
-// installation holds the inputs of the checks, and the findings so far.
 type installation struct {
 	Options
 	client   rest.Interface

@@ -46,7 +46,6 @@ func served() []schema.GroupVersionResource {
 
 func nameOf(version schema.GroupVersion) string { return version.Version + "." + version.Group }
 
-// cluster reports whether the cluster answers the caller.
 func (in *installation) cluster(ctx context.Context) Result {
 	const name = "cluster"
 	var found version.Info
@@ -157,7 +156,6 @@ func judgeBundle(bundle []byte, now time.Time) Result {
 	}
 }
 
-// discovery reports whether our groups are served.
 func (in *installation) discovery(ctx context.Context) []Result {
 	var results []Result
 	for _, resource := range served() {
@@ -196,7 +194,6 @@ func (in *installation) read(ctx context.Context, request *rest.Request, into an
 	return nil
 }
 
-// missing returns the result of a failed request.
 func missing(err error) Result {
 	if apierrors.IsForbidden(err) {
 		return Result{"", Unknown, "you cannot look: " + err.Error(), ""}

@@ -56,7 +56,7 @@ func (in *installation) readiness(ctx context.Context) []Result {
 	}
 	service := found.Spec.Service
 	// A Penstock outside the cluster has a Service without a selector, but kube-apiserver's proxy
-	// reaches only Pods. If the user may not read the Service, the request is sent anyway.
+	// reaches only Pods. If the user cannot read the Service, the request is sent anyway.
 	var seen struct {
 		Spec struct{ Selector map[string]string } `json:"spec"`
 	}
@@ -96,7 +96,6 @@ func judgeReadiness(lines string, err error) Result {
 
 const leaseName = "penstock-controllers"
 
-// controllers reports whether a replica leads.
 func (in *installation) controllers(ctx context.Context) []Result {
 	const name = "controllers"
 	found := in.services[v1alpha1.GroupName]
@@ -210,7 +209,6 @@ func spell(asked authorizationv1.ResourceAttributes) string {
 	return asked.Verb + " " + resource
 }
 
-// versions compares the version of the answering server with that of this program.
 func (in *installation) versions(context.Context) []Result {
 	return []Result{judgeRoot(in.answered.Get(), in.Version, in.Now), judgeVersion(in.answered.Get(), in.Version)}
 }

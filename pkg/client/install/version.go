@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// versionPath is the JSON pointer of a ClusterExtension's version range.
 const versionPath = "/spec/source/catalog/version"
 
 // VersionPatch returns a JSON patch that sets the version range of a ClusterExtension; an empty

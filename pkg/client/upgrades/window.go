@@ -13,7 +13,7 @@ import (
 )
 
 // Window returns whether an upgrade of a ClusterExtension could begin now by itself. It returns nil
-// if that is unknown: the user may not read windows, or there is no ClusterExtension.
+// if that is unknown: the user cannot read windows, or there is no ClusterExtension.
 func Window(ctx context.Context, host dynamic.Interface, name string) *maintenancewindow.Decision {
 	found, err := host.Resource(maintenancewindow.Resource).List(ctx, metav1.ListOptions{})
 	if err != nil {

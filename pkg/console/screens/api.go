@@ -128,7 +128,6 @@ func (a *API) Routes() []Route {
 	}
 }
 
-// answer returns a handler with a single answer.
 func answer(ask func(context.Context, *http.Request) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name := r.PathValue("name"); name != "" {
@@ -146,7 +145,6 @@ func answer(ask func(context.Context, *http.Request) (any, error)) http.Handler 
 	})
 }
 
-// write returns the handler of a write.
 func (a *API) write(ask func(context.Context, *http.Request) (any, error)) http.Handler {
 	if a.ReadOnly {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

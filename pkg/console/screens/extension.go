@@ -114,7 +114,6 @@ type oneExtension struct {
 	heard bool
 }
 
-// revised returns the message for changed revisions.
 func (o *oneExtension) revised(all []*v1alpha1.ClusterExtensionRevision) Message {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -146,7 +145,7 @@ func (o *oneExtension) asks(asked *overview.Asked) {
 }
 
 // watchWanted sends the request of a ClusterExtension whenever it changes. If the object does not
-// exist, or the user may not read it, it sends nothing: the revisions are shown without it.
+// exist, or the user cannot read it, it sends nothing: the revisions are shown without it.
 func (a *API) watchWanted(ctx context.Context, known *oneExtension) {
 	source := a.clusterExtensions()
 	source.Options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, known.name).String()

@@ -69,7 +69,6 @@ func (a *API) watchLog(ctx context.Context, r *http.Request, send func(Message))
 	return nil
 }
 
-// sendLines reads lines and sends them in batches, until the log ends.
 func sendLines(ctx context.Context, log io.Reader, send func(Message)) error {
 	lines := make(chan string, maxBatch)
 	failed := make(chan error, 1)

@@ -48,7 +48,6 @@ type Right struct {
 	Missing string `json:"missing,omitempty"`
 }
 
-// right is the right that a button needs.
 type right struct{ verb, group, resource, subresource string }
 
 func (r right) String() string {

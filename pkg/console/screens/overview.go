@@ -118,7 +118,6 @@ func ofHost(resource dynamic.ResourceInterface) follow.Source[*unstructured.Unst
 	}
 }
 
-// ask stores the requests of ClusterExtensions. It does not decode unchanged objects again.
 func (p *picture) ask(all []*unstructured.Unstructured) {
 	asked := make(map[*unstructured.Unstructured]overview.Asked, len(all))
 	for _, object := range all {

@@ -76,7 +76,6 @@ func newFakeCluster(t *testing.T, revisions ...v1alpha1.ClusterExtensionRevision
 	return f
 }
 
-// testRevision returns a revision in a lifecycle state.
 func testRevision(extension string, number int64, state v1alpha1.LifecycleState, conditions ...metav1.Condition) v1alpha1.ClusterExtensionRevision {
 	return v1alpha1.ClusterExtensionRevision{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "olm.operatorframework.io/v1alpha1", Kind: "ClusterExtensionRevision"},
@@ -134,7 +133,7 @@ func streamOf(t *testing.T, cluster *fakeCluster, path string) func() Message {
 }
 
 // TestWatchOverview: all rows come first, then only changed rows. The answer names the parts that
-// the user may not see, and shows the rest.
+// the user cannot see, and shows the rest.
 func TestWatchOverview(t *testing.T) {
 	cluster := newFakeCluster(t,
 		testRevision("well", 1, v1alpha1.LifecycleStateActive, well()...),

@@ -77,7 +77,7 @@ type Package struct {
 	// Channel is the channel from which an installation takes versions by default.
 	Channel string `json:"channel,omitempty"`
 	// Taken is an existing revision with the name of the package, so that an extension cannot have
-	// that name. It is empty if there is none, or if the user may not see it.
+	// that name. It is empty if there is none, or if the user cannot see it.
 	Taken string `json:"taken,omitempty"`
 	// Kinds lists the package's kinds as KIND.GROUP.
 	Kinds []string `json:"kinds,omitempty"`

@@ -27,7 +27,7 @@ type Plan struct {
 	Frozen string                           `json:"frozen,omitempty"`
 	Spec   v1alpha1.ConfigurationPlanSpec   `json:"spec"`
 	Status v1alpha1.ConfigurationPlanStatus `json:"status"`
-	// Given of Wanted users have approved the plan with this hash.
+	// Given is the number of users who have approved the plan with this hash, out of Wanted.
 	Given  int `json:"given"`
 	Wanted int `json:"wanted"`
 }

@@ -105,14 +105,11 @@ type PodDetail struct {
 }
 
 const (
-	// maxEvents bounds the shown events; the newest are shown.
-	maxEvents  = 200
-	eventsRead = 5000
-	// mostMessage bounds a text that a container or a component wrote, in bytes.
+	maxEvents   = 200
+	eventsRead  = 5000
 	mostMessage = 1024
 )
 
-// core returns the client for the core API of the host.
 func (a *API) core() rest.Interface { return a.penstock.Discovery().RESTClient() }
 
 func (a *API) pods(ctx context.Context, r *http.Request) (any, error) {
@@ -245,7 +242,6 @@ func (a *API) pod(ctx context.Context, r *http.Request) (any, error) {
 	return out, err
 }
 
-// events returns the events about an extension.
 func (a *API) events(ctx context.Context, r *http.Request) (any, error) {
 	name := r.PathValue("name")
 	listed, err := a.penstock.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.ChainLabel + "=" + name})

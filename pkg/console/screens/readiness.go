@@ -17,10 +17,8 @@ type Readiness struct {
 	Answer olmv1alpha1.UpgradeReadiness `json:"answer"`
 }
 
-// nextMinor selects the next minor version of Kubernetes.
 const nextMinor = "next"
 
-// versionAsked matches a minor of Kubernetes or OpenShift.
 var versionAsked = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}$`)
 
 // readiness returns the obstacles to an upgrade for one extension or all, and on request the steps

@@ -49,7 +49,6 @@ type Done struct {
 	Name string `json:"name"`
 }
 
-// maxTries bounds the attempts of a write while status changes concurrently.
 const maxTries = 5
 
 // setState changes a revision. It refuses the change if the object was replaced or its spec has
@@ -87,7 +86,6 @@ func (a *API) setState(ctx context.Context, r *http.Request) (any, error) {
 	}
 }
 
-// patch returns the patch for the revision at a resourceVersion.
 func (s StateRequest) patch(resourceVersion string) ([]byte, error) {
 	annotations := map[string]any{overview.ReasonAnnotation: nil}
 	if s.NotBefore != "" {
@@ -119,7 +117,6 @@ type UpgradeWindow struct {
 	Said string `json:"said,omitempty"`
 }
 
-// upgradeWindow reads the maintenance windows of an extension.
 func (a *API) upgradeWindow(ctx context.Context, r *http.Request) (any, error) {
 	decision := upgrades.Window(ctx, a.host, r.PathValue("name"))
 	if decision == nil || decision.Open || decision.Opens.IsZero() {

@@ -28,7 +28,7 @@ type SetRow struct {
 	Message string `json:"message,omitempty"`
 	// Rollout is the newest rollout; empty without one.
 	Rollout string `json:"rollout,omitempty"`
-	// Updated of Clusters have the content that was approved last.
+	// Updated is the number of clusters with the last approved content, out of Clusters.
 	Updated  int `json:"updated"`
 	Clusters int `json:"clusters"`
 }
@@ -217,7 +217,6 @@ func (a *API) rolloutGroups(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// decide sends a decision about a rollout.
 func (a *API) decide(verb string) http.Handler {
 	return a.write(func(ctx context.Context, r *http.Request) (any, error) {
 		asked, err := read[DecideRequest](r)

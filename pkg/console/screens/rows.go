@@ -50,7 +50,7 @@ type ExtensionRow struct {
 	Version  string `json:"version,omitempty"`
 	// Phase is the phase that is being rolled out; empty for none.
 	Phase string `json:"phase,omitempty"`
-	// Ready of Objects are available.
+	// Ready is the number of available objects, out of Objects.
 	Ready   int `json:"ready"`
 	Objects int `json:"objects"`
 	// Since is the time when State began, in RFC 3339.
@@ -73,7 +73,7 @@ type PlanRow struct {
 	Impact  string `json:"impact,omitempty"`
 	Message string `json:"message,omitempty"`
 	Do      string `json:"do,omitempty"`
-	// Done of Items are completed or skipped.
+	// Done is the number of completed or skipped items, out of Items.
 	Done  int `json:"done"`
 	Items int `json:"items"`
 	// Begins is the time when the window of the plan opens, in RFC 3339; empty without a window.

@@ -129,7 +129,6 @@ func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// archivedOf returns archived revisions without their objects.
 func archivedOf(items []metav1.PartialObjectMetadata) []olmv1alpha1.ClusterExtensionRevision {
 	var revisions []olmv1alpha1.ClusterExtensionRevision
 	for i := range items {

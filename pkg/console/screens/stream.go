@@ -14,10 +14,8 @@ const (
 	kindSynced = "synced"
 	// kindTrouble means that the cluster does not answer at the moment. The message has the reason.
 	kindTrouble = "trouble"
-	// kindHeard ends a trouble.
-	kindHeard = "heard"
-	// kindError ends a stream.
-	kindError = "error"
+	kindHeard   = "heard"
+	kindError   = "error"
 	// kindBeat is the message of an idle stream.
 	kindBeat = "beat"
 )

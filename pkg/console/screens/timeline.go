@@ -66,7 +66,6 @@ const (
 
 const (
 	mostEntries = 300
-	// mostRuns bounds the plans whose runs are read; the newest are read.
 	mostRuns    = 20
 	mostChoices = 100
 	// sameWithin is the largest time between an event and the entry of the same fact in history or
@@ -78,7 +77,7 @@ const (
 )
 
 // timeline reads the sources with the rights of the caller. It names the sources that the caller
-// may not read.
+// cannot read.
 func (a *API) timeline(ctx context.Context, r *http.Request) (any, error) {
 	asked := r.URL.Query()
 	name := asked.Get("extension")
@@ -255,7 +254,6 @@ func ofRepair(repair *olmv1alpha1.RepairRecord) Entry {
 	return one
 }
 
-// listed joins the texts that are not empty.
 func listed(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(one string) bool { return one == "" }), ": ")
 }
@@ -330,7 +328,6 @@ func ofEvent(event Event) Entry {
 	return one
 }
 
-// pastPlans returns entries from plans and their runs.
 func (a *API) pastPlans(ctx context.Context, _ string) ([]Entry, string, error) {
 	api := a.penstock.HcoV1alpha1().ConfigurationPlans()
 	list, err := api.List(ctx, metav1.ListOptions{})

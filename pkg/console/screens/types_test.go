@@ -20,7 +20,6 @@ import (
 // typesFile holds the types that pages receive and send, for the checks of TypeScript.
 const typesFile = "../web/app/api.d.ts"
 
-// sent returns the types of messages.
 func sent() []any {
 	return []any{
 		Message{}, Me{}, Right{}, Refusal{}, Diff{}, Done{}, StateRequest{}, RollbackRequest{}, ApproveRequest{}, PlanRequest{}, UndoRequest{},

@@ -33,7 +33,7 @@ type VersionChange struct {
 	Was     string `json:"was,omitempty"`
 	Version string `json:"version,omitempty"`
 	// Would has the resolver's choice for the range, and the versions that it does not choose. It
-	// is nil if the user may not see that; Hidden is then the reason.
+	// is nil if the user cannot see that; Hidden is then the reason.
 	Would  *v1alpha1.ExtensionUpgrades `json:"would,omitempty"`
 	Hidden *Refusal                    `json:"hidden,omitempty"`
 	// Warnings are the cluster's warnings.

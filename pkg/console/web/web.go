@@ -53,7 +53,6 @@ type Provider struct {
 	Scopes []string
 }
 
-// tags returns the HTML tags with the provider's values.
 func (p Provider) tags() string {
 	if p.Issuer == "" {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestFiles: the served files, and their sizes for a browser.
+// TestFiles checks the served files and their compressed sizes.
 func TestFiles(t *testing.T) {
 	files, err := New(Provider{})
 	if err != nil {

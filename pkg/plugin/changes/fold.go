@@ -23,7 +23,6 @@ type fold struct {
 	objects int
 }
 
-// text returns one line about the objects, with the command that shows them.
 func (f fold) text(diff *v1alpha1.RevisionDiff, view View) string {
 	all := "the same command with --unfold"
 	if !view.Unstored {

@@ -66,7 +66,6 @@ func Markdown(diff *v1alpha1.RevisionDiff, view View) string {
 // markdown collects the parts of a diff in Markdown, up to maxMarkdown bytes.
 type markdown struct {
 	out strings.Builder
-	// all is the command that shows the complete diff.
 	all string
 }
 
@@ -81,7 +80,6 @@ func (m *markdown) add(part string) bool {
 	return true
 }
 
-// rest adds a part in the reserved space.
 func (m *markdown) rest(part string) { m.out.WriteString(part) }
 
 // each adds parts until there is no space, and states how many are omitted. It omits none in the

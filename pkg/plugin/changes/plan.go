@@ -12,7 +12,7 @@ import (
 )
 
 // PrintPlan shows a plan for its review: its effect on nodes, the fields that it takes over, and
-// its changes. If the user may not read the diff, it shows the diff in status.
+// its changes. If the user cannot read the diff, it shows the diff in status.
 func PrintPlan(s *screen.Screen, plan *v1alpha1.ConfigurationPlan, diff *v1alpha1.PlanDiff) {
 	status := &plan.Status
 	s.Printf("%s\n", s.Paint(screen.Bold, fmt.Sprintf("%s (%s): %s, impact %s", plan.Name, plan.Spec.Profile, v1alpha1.PhaseText(string(status.Phase), plan.Spec.RestoreRun), orNone(string(status.ImpactSeverity)))))

@@ -29,7 +29,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/progress"
 )
 
-// documented is a row of a table of reasons.
 type documented struct {
 	reason, who, commands string
 	signal                advice.Signal
@@ -63,7 +62,6 @@ func reasonsOf(t *testing.T, page, heading string) []documented {
 // revisions, newest first.
 type situation struct{ facts status.Facts }
 
-// settledAt returns an extension argocd of a catalog.
 func settledAt(result status.Result, revisions ...*v1alpha1.ClusterExtensionRevision) *situation {
 	of := &extension.Extension{TypeMeta: metav1.TypeMeta{APIVersion: extension.Kind.GroupVersion().String(), Kind: extension.Kind.Kind},
 		ObjectMeta: metav1.ObjectMeta{Name: "argocd", UID: "x", Generation: 1, CreationTimestamp: metav1.NewTime(recordedAt())},
@@ -221,7 +219,6 @@ func (s *situation) serve(t *testing.T) *plugintest.Server {
 	return plugintest.New(t, dir)
 }
 
-// consoleRow returns the row that the console shows for the extension.
 func consoleRow(t *testing.T, server *plugintest.Server) screens.ExtensionRow {
 	t.Helper()
 	api, err := screens.New(screens.Options{Config: &rest.Config{Host: server.URL}})

@@ -61,7 +61,6 @@ var up = regexp.MustCompile(`^\x1b\[(\d+)A\x1b\[J`)
 
 var styles = regexp.MustCompile(`\x1b\[\d*m`)
 
-// until reads until a line of the screen contains a text.
 func (v *terminal) until(t *testing.T, text string) {
 	t.Helper()
 	timeout := time.After(time.Minute)

@@ -69,7 +69,6 @@ func (d *deployment) view(lines bool) changes.View {
 	return changes.View{Lines: lines && !d.stat, Unfold: d.unfold, Unstored: true}
 }
 
-// show shows the changes of a revision that is not stored.
 func (d *deployment) show(ctx context.Context, rendered *v1alpha1.ClusterExtensionRevision, diff *v1alpha1.RevisionDiff) error {
 	if diff.From != "" && d.version != "" {
 		from, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, diff.From, metav1.GetOptions{})

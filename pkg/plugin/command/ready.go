@@ -196,7 +196,6 @@ func printSteps(s *session.Session, answer *v1alpha1.UpgradeReadiness) {
 	}
 }
 
-// printOrder prints which extensions are upgraded before the cluster, and which after.
 func printOrder(s *session.Session, answer *v1alpha1.UpgradeReadiness) {
 	for _, order := range []struct {
 		is    v1alpha1.UpgradeOrder

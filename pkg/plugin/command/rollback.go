@@ -166,7 +166,6 @@ func (d *deployment) target(ctx context.Context, to string) (string, error) {
 	return "", outcome.Errorf(outcome.No, "%s has no earlier revision that has succeeded; kubectl penstock history %s lists all revisions, --to names one", d.name, d.name)
 }
 
-// named returns the revision that --to names, by its number or its name.
 func named(extension, to string, rows []v1alpha1.RevisionRecord) (string, error) {
 	number, err := strconv.ParseInt(strings.TrimPrefix(to, extension+"-"), 10, 64)
 	if err != nil || number < 1 {

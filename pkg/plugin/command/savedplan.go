@@ -87,7 +87,6 @@ func digestOf(value any) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// differences describes the fields that differ from the saved plan.
 func (p *savedPlan) differences(now *savedPlan) []string {
 	var all []string
 	for _, one := range []struct{ what, was, is string }{
@@ -146,7 +145,6 @@ func (d *deployment) savePlan(ctx context.Context, rendered *v1alpha1.ClusterExt
 	return nil
 }
 
-// loadPlan reads a saved plan, and takes over its annotations.
 func (d *deployment) loadPlan() (*savedPlan, error) {
 	raw, err := os.ReadFile(d.planFile)
 	if err != nil {

@@ -112,7 +112,6 @@ func (r *treeReader) pods(ctx context.Context, namespace string) (workloads.Pods
 	return found, nil
 }
 
-// revisionTree is a revision with its objects in their present state.
 type revisionTree struct {
 	Revision *v1alpha1.ClusterExtensionRevision
 	Objects  *v1alpha1.RevisionObjects

@@ -11,7 +11,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// versions are the versions of the plugin and of the Penstock that answers.
 type versions struct {
 	Client string `json:"client"`
 	Server string `json:"server,omitempty"`

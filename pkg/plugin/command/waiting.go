@@ -17,7 +17,7 @@ import (
 )
 
 // clusterExtensions lists the ClusterExtensions by name. It returns nil if the cluster does not
-// have the kind, or if the caller may not list them, which it prints.
+// have the kind, or if the caller cannot list them, which it prints.
 func clusterExtensions(ctx context.Context, s *session.Session, cluster *session.Cluster) ([]unstructured.Unstructured, error) {
 	listed, err := cluster.Host.Resource(extension.Resource).List(ctx, metav1.ListOptions{})
 	switch {

@@ -22,7 +22,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// everything holds the revisions and plans of a cluster.
 type everything = follow.Pair[[]*v1alpha1.ClusterExtensionRevision, []*hcov1alpha1.ConfigurationPlan]
 
 // followAll follows the revisions that match options, and all plans that the caller may see.

@@ -76,7 +76,6 @@ func takeOver(ctx context.Context, cluster *session.Cluster, read *extension.Ext
 // extensionAndRevisions is an extension with its revisions, newest last.
 type extensionAndRevisions = follow.Pair[[]*unstructured.Unstructured, []*v1alpha1.ClusterExtensionRevision]
 
-// followed is the known state of a followed extension.
 type followed struct {
 	extension *extension.Extension
 	revisions []*v1alpha1.ClusterExtensionRevision
@@ -90,7 +89,6 @@ func readFollowed(all extensionAndRevisions) (followed, error) {
 	return followed{extension: read, revisions: all.Second}, err
 }
 
-// newest returns the revision with the highest number; nil for none.
 func (f followed) newest() *v1alpha1.ClusterExtensionRevision {
 	var newest *v1alpha1.ClusterExtensionRevision
 	for _, one := range f.revisions {

@@ -177,7 +177,7 @@ func (i *installation) refused(err error) error {
 	return fmt.Errorf("creating ClusterExtension %s: %w", i.name, session.Uninstalled(err))
 }
 
-// offered returns the package; nil for users who may not read packages.
+// offered returns the package; nil for users who cannot read packages.
 func (i *installation) offered(ctx context.Context) (*catalogv1alpha1.CatalogPackage, error) {
 	found, err := i.cluster.CatalogV1alpha1().CatalogPackages().Get(ctx, i.pkg, metav1.GetOptions{})
 	switch {
@@ -223,7 +223,6 @@ func (i *installation) request() install.Request {
 	}
 }
 
-// show prints the object, and the catalogs' content.
 func (i *installation) show(offered *catalogv1alpha1.CatalogPackage, written any) error {
 	if i.output != "" && i.dryRun {
 		return i.PrintValue(i.output, written)

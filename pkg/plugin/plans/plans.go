@@ -105,7 +105,7 @@ func newPlanHistory(s *session.Session) *cobra.Command {
 		}
 		plan, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Get(ctx, p.name, metav1.GetOptions{})
 		if err != nil {
-			plan = &v1alpha1.ConfigurationPlan{} // it was deleted, or the caller may not read it
+			plan = &v1alpha1.ConfigurationPlan{} // it was deleted, or the caller cannot read it
 		}
 		p.Out.Table(historyTable(history.Runs, string(plan.UID)))
 		return nil

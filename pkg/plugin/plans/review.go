@@ -15,7 +15,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// planReview holds the parts for handling one plan.
 type planReview struct {
 	*session.Session
 	cluster *session.Cluster

@@ -55,7 +55,6 @@ func RevisionLines(revision *v1alpha1.ClusterExtensionRevision) []screen.Line {
 	return lines
 }
 
-// headline returns the revision and its state, in one line.
 func headline(revision *v1alpha1.ClusterExtensionRevision) screen.Line {
 	title := revision.Name
 	if version := overview.Version(revision); version != "" {

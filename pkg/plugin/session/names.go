@@ -129,7 +129,7 @@ func (c *Cluster) Unknown(ctx context.Context, name string) error {
 }
 
 // withoutRevisions describes a ClusterExtension without revisions, such as one with a denied
-// request. It is empty if the ClusterExtension does not exist, or if the caller may not read it.
+// request. It is empty if the ClusterExtension does not exist, or if the caller cannot read it.
 func (c *Cluster) withoutRevisions(ctx context.Context, name string) string {
 	object, err := c.Host.Resource(extension.Resource).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -72,7 +72,6 @@ func (f *withMarkdown) Set(value string) error {
 	return nil
 }
 
-// list is the printed form of several objects.
 type list struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        metav1.ListMeta  `json:"metadata"`

@@ -24,8 +24,7 @@ const (
 	renewBefore = 365 * 24 * time.Hour
 	// lookAgain is the interval of checks for an authority to renew, or a former authority to
 	// remove.
-	lookAgain = 12 * time.Hour
-	// refreshRetry is the pause after a failure.
+	lookAgain    = 12 * time.Hour
 	refreshRetry = 5 * time.Second
 )
 

@@ -15,7 +15,6 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// trusted returns the authorities of a bundle.
 func trusted(t *testing.T, bundle []byte) []*x509.Certificate {
 	t.Helper()
 	certs, err := certutil.ParseCertsPEM(bundle)
@@ -160,7 +159,6 @@ func TestChangedSecret(t *testing.T) {
 	}
 }
 
-// running starts an authority and its Run.
 func running(t *testing.T, client kubernetes.Interface) (*Shared, func()) {
 	t.Helper()
 	shared, err := Share(t.Context(), client, namespace, name, clock.RealClock{})

@@ -50,7 +50,6 @@ type documentKey struct {
 	version schema.GroupVersion
 }
 
-// document holds the types of one group version.
 type document struct {
 	types *applycheck.OpenAPI // nil when the cluster does not have the group version
 	hash  string
@@ -254,7 +253,6 @@ func (c *clusterTypes) readIndex(ctx context.Context) error {
 	return nil
 }
 
-// pathOf returns the path at which a group version is served.
 func pathOf(version schema.GroupVersion) string {
 	if version.Group == "" {
 		return "api/" + version.Version

@@ -28,7 +28,6 @@ func (k kinds) Served(_ context.Context, kind schema.GroupVersionKind) (*meta.RE
 	return &meta.RESTMapping{Resource: kind.GroupVersion().WithResource("things")}, nil
 }
 
-// may is an authorizer that allows some verbs to bob.
 type may struct {
 	verbs []string
 	err   error

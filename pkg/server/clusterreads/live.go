@@ -110,7 +110,6 @@ func (r *Reads) previewWork(ctx context.Context, revision *hub.ClusterExtensionR
 	return work, version, err
 }
 
-// liveAnywhere compares revisions with their target cluster.
 type liveAnywhere struct {
 	*Reads
 	here *live.Live
@@ -178,7 +177,6 @@ func (l liveAnywhere) in(ctx context.Context, revision *hub.ClusterExtensionRevi
 	return client.live, nil
 }
 
-// into returns the comparer with the cluster of a Secret.
 func (l liveAnywhere) into(client *targetClient, secret string) (*live.Live, error) {
 	rights, err := newTargetRights(l.Authorizer, secret, client.config)
 	if err != nil {

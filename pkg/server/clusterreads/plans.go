@@ -83,5 +83,4 @@ func (r *Reads) Schemas() (configurationprofiledefinition.Schemas, error) {
 	}, nil
 }
 
-// schemasTimeout bounds the wait of a write for its warnings.
 const schemasTimeout = 3 * time.Second

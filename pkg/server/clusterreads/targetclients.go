@@ -95,7 +95,6 @@ func (r *TargetClients) to(ctx context.Context, name string) (*targetClient, err
 // errReplaced is the error of requests that still use the previous client of a Secret.
 var errReplaced = errors.New("its kubeconfig was replaced, or not used for long")
 
-// keep stores a client in place of the previous client.
 func (r *TargetClients) keep(name string, next *targetClient) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

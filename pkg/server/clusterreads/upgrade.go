@@ -42,7 +42,6 @@ func newUpgrades(here cluster) (*upgrades, error) {
 	return &upgrades{here, client.RESTClient()}, nil
 }
 
-// state collects one answer.
 type state struct {
 	*upgrades
 	caller user.Info

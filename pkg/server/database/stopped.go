@@ -49,7 +49,6 @@ func (s *Stopped) Close() {
 	s.server.Close()
 }
 
-// startStopped starts the etcd of a data directory that has a store.
 func startStopped(ctx context.Context, dataDir string) (*etcd.Server, error) {
 	store := storeDir(dataDir)
 	if _, err := os.Stat(store); err != nil {
@@ -61,5 +60,4 @@ func startStopped(ctx context.Context, dataDir string) (*etcd.Server, error) {
 // Discard removes the store of a data directory. The store must be empty and not in use.
 func Discard(dataDir string) error { return os.RemoveAll(storeDir(dataDir)) }
 
-// storeDir returns the directory of etcd within a data directory.
 func storeDir(dataDir string) string { return filepath.Join(dataDir, "etcd") }

@@ -31,7 +31,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/storeguard"
 )
 
-// reasonedRule is a rule with its purpose.
 type reasonedRule struct {
 	why  string
 	rule rbacv1.PolicyRule
@@ -201,7 +200,6 @@ func (m *manifests) text(text string) {
 	}
 }
 
-// apply writes a typed object.
 func (m *manifests) apply(comment string, object any) {
 	out, err := yaml.Marshal(object)
 	if err != nil && m.err == nil {
@@ -247,7 +245,6 @@ func (m *manifests) role(comment, name, namespace string, rights []reasonedRule)
 	}
 }
 
-// flow returns a list as YAML in one line.
 func flow(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {

@@ -28,7 +28,6 @@ type order struct {
 // stopOrder is the line that makes a child stop in good order.
 const stopOrder = "stop"
 
-// line is a child's message on its standard output.
 type line struct {
 	// Ready is written once, when etcd answers.
 	Ready bool   `json:"ready,omitempty"`
@@ -83,7 +82,6 @@ func ServeChild(in io.Reader, out io.Writer, running func(context.Context)) int 
 	}
 }
 
-// sender writes lines, one at a time.
 func sender(out io.Writer) func(line) {
 	var mu sync.Mutex
 	encoder := json.NewEncoder(out)

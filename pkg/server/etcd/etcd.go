@@ -158,7 +158,6 @@ func (s *Server) embedConfig(dir string, config Config) *embed.Config {
 	return c
 }
 
-// dataDir returns the directory of etcd within a data directory.
 func dataDir(dir string) string { return filepath.Join(dir, "etcd") }
 
 // Endpoint returns the address for clients.
@@ -272,7 +271,6 @@ func EndpointOf(dataDir string) (string, error) {
 	return "unix://" + socket, nil
 }
 
-// inUseError reports that another process has locked a data directory.
 type inUseError struct{ dir string }
 
 func (e *inUseError) Error() string {

@@ -17,7 +17,6 @@ type entry struct {
 	Fields  map[string]any `json:"fields,omitempty"`
 }
 
-// to logs an entry in our log.
 func (e entry) to(log logr.Logger) {
 	var keysAndValues []any
 	for _, key := range slices.Sorted(maps.Keys(e.Fields)) {
@@ -51,7 +50,6 @@ func newLogCore(write func(entry)) *logCore {
 	return &logCore{write: write, closing: &atomic.Bool{}}
 }
 
-// logTo returns a function that writes entries to our log.
 func logTo(log logr.Logger) func(entry) {
 	return func(e entry) { e.to(log) }
 }

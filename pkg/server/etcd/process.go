@@ -47,8 +47,7 @@ type Process struct {
 	mu   sync.Mutex
 	lock *fileutil.LockedFile
 	// down is the reason why etcd does not run; nil while it runs.
-	down error
-	// since is the time at which etcd last started or ended.
+	down  error
 	since time.Time
 	// store is the etcd directory, recorded when etcd first answered.
 	store os.FileInfo
@@ -115,7 +114,6 @@ func (p *Process) Close() {
 	}
 }
 
-// acquire locks the data directory, once.
 func (p *Process) acquire() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +125,6 @@ func (p *Process) acquire() error {
 	return err
 }
 
-// run keeps an etcd running until ctx ends.
 func (p *Process) run(ctx context.Context) {
 	defer close(p.ended)
 	for wait := retryLeast; ; wait = min(2*wait, retryMost) {
@@ -149,7 +146,6 @@ func (p *Process) run(ctx context.Context) {
 	}
 }
 
-// set stores the state of etcd.
 func (p *Process) set(down error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -82,7 +82,6 @@ func puts(t *testing.T, p *Process, key, value string) error {
 	return err
 }
 
-// has checks that a written key still exists.
 func has(t *testing.T, p *Process, key string) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

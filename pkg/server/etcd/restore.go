@@ -111,7 +111,6 @@ func checkSum(file string) error {
 	return nil
 }
 
-// restoreFiles creates the files of a database.
 func restoreFiles(file, dir string, config Config) error {
 	if err := privateDir(dir); err != nil {
 		return err

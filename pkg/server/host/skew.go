@@ -11,8 +11,7 @@ import (
 const (
 	// skewLimit is the smallest difference of clocks that is logged. The Date of an answer has
 	// whole seconds, and the answer takes time to arrive.
-	skewLimit = time.Minute
-	// skewComplain is the interval of log lines about the difference.
+	skewLimit    = time.Minute
 	skewComplain = 10 * time.Minute
 )
 
@@ -81,7 +80,6 @@ func (s *clockSkew) observe(date string, sent time.Time) {
 		"difference", skew.Abs().Round(time.Second).String(), "here", now.UTC().Format(time.RFC3339), "host", host.UTC().Format(time.RFC3339))
 }
 
-// seconds returns by how much this machine's clock is ahead of the host's.
 func (s *clockSkew) seconds() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

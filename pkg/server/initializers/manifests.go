@@ -47,7 +47,6 @@ func (manifestInitializer) Initialize(plugin admission.Interface) {
 	})
 }
 
-// decoder refuses unknown fields.
 func decoder() runtime.Decoder {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, metav1.Unversioned)

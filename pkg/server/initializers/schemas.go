@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/openapi"
 )
 
-// servePoll is the interval of checks whether this process serves yet.
 const servePoll = 50 * time.Millisecond
 
 // ownSchemas gives the MutatingAdmissionPolicy plugin the schemas of Penstock's kinds from this

@@ -136,7 +136,6 @@ func (l *Leadership) contend(ctx context.Context) error {
 	return <-ended
 }
 
-// lead runs a term until the process or the lease ends.
 func (l *Leadership) lead(ctx, leaseCtx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

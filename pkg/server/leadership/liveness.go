@@ -28,7 +28,6 @@ func (l *Liveness) Add(name string, check func() error) {
 	l.checks[name] = check
 }
 
-// reset removes the checks of a term that ended.
 func (l *Liveness) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

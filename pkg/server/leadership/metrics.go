@@ -16,14 +16,12 @@ type Metrics struct {
 
 var _ prometheus.Gatherer = &Metrics{}
 
-// begin returns the registry of a new term.
 func (m *Metrics) begin() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	m.current.Store(registry)
 	return registry
 }
 
-// end drops the registry of the term.
 func (m *Metrics) end() { m.current.Store(nil) }
 
 // Leading is true while a term runs.

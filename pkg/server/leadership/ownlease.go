@@ -21,7 +21,6 @@ type ownLease struct {
 	writes *ownWrites
 }
 
-// storePrefix is the prefix of the identities of embedded stores.
 const storePrefix = "store_"
 
 // StoreIdentity returns the identity of the process that serves an embedded store.

@@ -72,7 +72,6 @@ func available(environment string, set int64, container memlimit.Provider) (int6
 	return int64(bytes) / 100 * goPercent, nil
 }
 
-// of returns the part of a process in the total.
 func (r Role) of(total int64) int64 {
 	if total == math.MaxInt64 {
 		return total

@@ -21,7 +21,6 @@ const (
 	leastSparePart = 8
 )
 
-// usage is the memory of this process, in bytes.
 type usage struct {
 	// Allocated is the total of bytes ever allocated on the heap.
 	Allocated uint64

@@ -15,7 +15,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// identityOf returns all objects of the identity of a profile.
 func identityOf(name, profile string) []runtime.Object {
 	cluster := metav1.ObjectMeta{Name: name, Labels: map[string]string{"hco.kubevirt.io/profile-definition": profile}}
 	inside := *cluster.DeepCopy()

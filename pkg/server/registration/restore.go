@@ -43,9 +43,8 @@ type Keeper struct {
 	objects   []managedobject.Object
 	trust     *Trust
 
-	queue workqueue.TypedRateLimitingInterface[string]
-	mu    sync.Mutex
-	// written holds the objects after our last apply.
+	queue   workqueue.TypedRateLimitingInterface[string]
+	mu      sync.Mutex
 	written map[string]writtenObject
 }
 
@@ -168,7 +167,6 @@ func (k *Keeper) distribute(ctx context.Context) error {
 	return nil
 }
 
-// restore writes an object again, unless we are being removed from the host.
 func (k *Keeper) restore(ctx context.Context, p managedobject.Object) error {
 	leaving, err := whyLeaving(ctx, k.client, k.namespace)
 	if err != nil {

@@ -68,7 +68,6 @@ func newUnregistration(config *rest.Config, namespace string, versions []schema.
 	return &unregistration{core: core, aggregator: services, dynamic: objects, namespace: namespace, versions: versions, removed: removed}, nil
 }
 
-// steps runs the steps one after the other, until one fails.
 func steps(ctx context.Context, all ...func(context.Context) error) error {
 	for _, step := range all {
 		if err := step(ctx); err != nil {

@@ -27,8 +27,7 @@ type tokens struct {
 
 	mu      sync.Mutex
 	current credential
-	// renew is the time to request the next token.
-	renew time.Time
+	renew   time.Time
 }
 
 // get returns a valid token. Concurrent callers wait for the same request.
@@ -62,7 +61,6 @@ func (t *tokens) forget(value string) {
 	}
 }
 
-// wrap returns a transport that sends the token.
 func (t *tokens) wrap(next http.RoundTripper) http.RoundTripper {
 	return &bearer{tokens: t, next: next}
 }

@@ -88,7 +88,6 @@ func (s *Snapshots) due(now time.Time) (time.Duration, error) {
 	return max(0, newest.Add(s.interval).Sub(now)), nil
 }
 
-// take saves a snapshot, and removes surplus snapshots.
 func (s *Snapshots) take(ctx context.Context, now time.Time) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

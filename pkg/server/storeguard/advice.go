@@ -30,7 +30,6 @@ func (g *Guard) unhelpful() string {
 	return fmt.Sprintf("; the flag --accept-identity, which has the value %q, cannot help here", g.accept)
 }
 
-// matching returns the right value of --accept-identity.
 func matching(token string, acceptable bool) string {
 	if !acceptable {
 		return "none"
@@ -55,7 +54,6 @@ func decisionToken(state identity.State, observed identity.Observed, mark *ident
 	return hex.EncodeToString(sum[:6])
 }
 
-// howToMend returns how to repair an unreadable witness.
 func (g *Guard) howToMend(ctx context.Context) string {
 	const remove = "or delete it, if you are certain that this is the store of this cluster: Penstock then creates it again"
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)

@@ -27,7 +27,6 @@ func (e *DownError) Unwrap() error { return e.Reason }
 // healing ends an advice that needs no further action.
 const healing = "Penstock notices it within seconds and continues by itself"
 
-// downAdvice is the advice for an etcd that does not run.
 const downAdvice = "make room on the volume of --data-dir if it has none, make it writable, or see docs/operations/failure-modes.md for what the reason says"
 
 // WithDown answers requests for resources of the groups with 503 while down returns a *DownError.

@@ -99,7 +99,6 @@ func (g *Guard) Establish(ctx context.Context) (Decision, error) {
 	}
 }
 
-// try decides within the timeout.
 func (g *Guard) try(ctx context.Context) (Decision, error) {
 	if g.down != nil {
 		if err := g.down(); err != nil {
@@ -261,7 +260,6 @@ func (g *Guard) takeOver(ctx context.Context, observed identity.Observed, mark *
 	return Decision{Identity: present, Raised: g.raised, Keeper: newMarkKeeper(g.store, g.witness, next)}, nil
 }
 
-// newMark returns the mark for the present store.
 func (g *Guard) newMark(ctx context.Context, present identity.Identity) (identity.Mark, error) {
 	highWater, err := g.store.HighWater(ctx)
 	if err != nil {

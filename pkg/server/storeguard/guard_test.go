@@ -66,7 +66,6 @@ func (w *storeAndHost) mark() *identity.Mark {
 	return mark
 }
 
-// witnessed changes the host's record.
 func (w *storeAndHost) witnessed(change func(*identity.Mark)) {
 	w.t.Helper()
 	next := *w.mark()
@@ -90,7 +89,6 @@ func (w *storeAndHost) put(key, value string) {
 	}
 }
 
-// token returns the value of --accept-identity in a refusal.
 func token(t *testing.T, refusal string) string {
 	t.Helper()
 	_, found, ok := strings.Cut(refusal, "--accept-identity=")

@@ -12,7 +12,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
-// restoreTimeout bounds the work on the store after the files exist.
 const restoreTimeout = time.Minute
 
 // Restored describes a restored store.

@@ -37,7 +37,6 @@ var errUnreadable = errors.New("the witness of the store cannot be read")
 // errChanged reports that another writer changed the witness or the store meanwhile.
 var errChanged = errors.New("it was changed by another client meanwhile")
 
-// witness is the host's record of the store.
 type witness struct {
 	configMaps typedcorev1.ConfigMapInterface
 	namespace  string
@@ -156,7 +155,6 @@ func (k *MarkKeeper) Run(ctx context.Context) {
 	}
 }
 
-// raiseLast raises the mark although ctx has ended.
 func (k *MarkKeeper) raiseLast(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastMarkTimeout)
 	defer cancel()
@@ -179,8 +177,8 @@ type pace struct {
 	complained time.Time
 }
 
-// due is true when the store is ahead of the mark and either rests, or has not rested for long.
-// After a failure, it is due again after markInterval.
+// due is true when the store is ahead of the mark, and either nothing was written for markQuiet or
+// the last attempt is markInterval ago. After a failure, only the latter counts.
 func (p *pace) due(highWater int64, now time.Time) bool {
 	if highWater != p.seen {
 		p.seen, p.since = highWater, now

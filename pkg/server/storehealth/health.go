@@ -57,9 +57,8 @@ const (
 // Reserved). Deletions and the collector still work in the reserve, so the database can shrink.
 type Health struct {
 	client *clientv3.Client
-	// ours is true for the embedded etcd.
-	ours bool
-	full atomic.Bool
+	ours   bool
+	full   atomic.Bool
 	// space measures the volume of the embedded etcd; nil for an external etcd.
 	space *space
 	// quota is the database size at which the embedded etcd refuses additions; 0 for an
@@ -69,7 +68,6 @@ type Health struct {
 	// quota is free.
 	free   atomic.Int64
 	scarce atomic.Bool
-	// answer is the answer to writes while etcd is full.
 	answer func() *apierrors.StatusError
 	// down returns the reason why the embedded etcd does not run; nil for an external etcd.
 	down func() error
@@ -131,7 +129,6 @@ func (h *Health) OverQuota() bool { return h.Full() || h.space.overQuota() }
 // of the quota is free, and false without a known quota.
 func (h *Health) Room() (free int64, scarce bool) { return h.free.Load(), h.scarce.Load() }
 
-// noteRoom stores the values of Room.
 func (h *Health) noteRoom(status *pb.StatusResponse) {
 	quota := cmp.Or(h.quota, status.DbSizeQuota)
 	h.free.Store(max(0, quota-status.DbSizeInUse))

@@ -44,7 +44,6 @@ func (r *reach) answered(err error) (changed bool) {
 	return r.gone.Swap(unreachable) != unreachable
 }
 
-// unreachable is true while this replica is cut off.
 func (r *reach) unreachable() bool { return r.gone.Load() }
 
 // WithReachable answers requests of the groups with 503 while this replica is cut off from etcd,

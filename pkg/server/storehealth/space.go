@@ -35,8 +35,7 @@ const bytesPerByte = 2
 // etcd, always has room.
 type space struct {
 	volume Volume
-	// over is true while the database is as large as its quota.
-	over atomic.Bool
+	over   atomic.Bool
 }
 
 // overQuota reports whether the database is as large as its quota.
@@ -102,7 +101,6 @@ func noQuota() *apierrors.StatusError {
 	}}
 }
 
-// quantity formats a number of bytes for people.
 func quantity(bytes uint64) string {
 	const mib = 1 << 20
 	return resource.NewQuantity(int64(bytes/mib*mib), resource.BinarySI).String()
@@ -120,7 +118,6 @@ func (s *space) sizes() (free, reserve uint64, ok bool) {
 // low reports whether writes are refused for lack of space on the volume.
 func (s *space) low() bool { return !s.overQuota() && s.refuse(0) != nil }
 
-// run keeps the ballast until ctx ends.
 func (s *space) run(ctx context.Context) {
 	if s == nil {
 		return

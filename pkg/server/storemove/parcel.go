@@ -163,7 +163,6 @@ func (s secrets) find(ctx context.Context) (parcel, bool, error) {
 	return found, err == nil, err
 }
 
-// take writes the snapshot of a parcel to a file.
 func (s secrets) take(ctx context.Context, p parcel, path string) error {
 	packed := path + ".zst"
 	// A crash leaves this file. The next run overwrites it.
@@ -192,7 +191,6 @@ func (s secrets) take(ctx context.Context, p parcel, path string) error {
 	return file.Close()
 }
 
-// join writes the parts to a file, one after the other.
 func (s secrets) join(ctx context.Context, p parcel, path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -45,8 +45,7 @@ func (u Usage) ballast() uint64 { return min(max(u.Size/ballastPart, leastBallas
 
 // Volume is the volume of a directory.
 type Volume struct {
-	dir string
-	// usage reads the usage from the system.
+	dir   string
 	usage func(dir string) (Usage, error)
 }
 
