@@ -1,5 +1,5 @@
-// The catalog: what the catalogs of the cluster offer; one package with its channels, its versions and
-// their upgrades as a picture and in words; and its installation, after a look at what would be written.
+// The catalog: the packages of the cluster's catalogs; one package with its channels, its versions and
+// their upgrades, as a picture and in words; and its installation, after a preview of the objects.
 import { html, useSignal } from "./lib.js";
 import { post } from "./net.js";
 import { Ago, Asked, Button, Confirm, Manifest, Problem, State, announce, count, notChosen, soft, useFilter } from "./parts.js";
@@ -27,7 +27,7 @@ export function PackagesScreen() {
       ${list.rest}</section>`}`;
 }
 
-/** Where packages come from: short while all is well. @param {{ rows: CatalogRow[], hidden?: import("./api").Refusal | null, packages: number }} props */
+/** The catalogs of the packages: one line while all are healthy. @param {{ rows: CatalogRow[], hidden?: import("./api").Refusal | null, packages: number }} props */
 function Catalogs({ rows, hidden, packages }) {
   if (hidden) {
     return hidden.status === 404
@@ -69,7 +69,7 @@ export function PackageScreen({ name }) {
       <${Install} key=${`install ${asked.round}`} name=${name} of=${found} offered=${offered} rights=${rights} onAgain=${asked.again}/>`}`;
 }
 
-/** Extensions that ask for the package, and what they could be upgraded to. @param {{ of: Package }} props */
+/** Extensions that request the package, and their possible upgrades. @param {{ of: Package }} props */
 function Asking({ of }) {
   if (of.hidden) return html`<p class="note review" id="hidden">Which extensions ask for it is not shown: ${of.hidden.message}</p>`;
   if (!of.upgrades?.length) return null;
@@ -96,10 +96,10 @@ function Channels({ name, offered }) {
       <${Versions} graph=${graph.value} channel=${channel.value} unsupported=${unsupported}/>`}</section>`;
 }
 
-/** The form, what it would do, and the button that does it: for what was looked at, and no other.
+/** The form, its effect, and the button that installs exactly the shown objects.
  * @param {{ name: string, of: Package, offered: Offered, rights: import("./shared.js").Rights, onAgain: () => void }} props */
 function Install({ name, of: { taken, upgrades, channel }, offered, rights, onAgain }) {
-  // A name that something has already is not proposed.
+  // A name that is in use is not proposed.
   const has = taken || (upgrades?.some((one) => one.extension === name) ? `an extension` : "");
   const fields = { name: useSignal(has ? "" : name.slice(0, 52)), namespace: useSignal(""), version: useSignal(""), channel: useSignal(channel ?? ""), account: useSignal("") };
   const atOnce = useSignal(false);
@@ -156,9 +156,9 @@ function Install({ name, of: { taken, upgrades, channel }, offered, rights, onAg
   </section>`;
 }
 
-// The upgrades of one channel as a picture: versions below each other, the highest first, and an
-// arc from each version to what it can be upgraded to. The content of the picture is in the table of
-// versions says in words.
+// The upgrades of one channel as a picture: versions below each other, highest first, and an arc from
+// each version to each version that it can be upgraded to. The table of versions has the same content
+// in words.
 
 const most = 40;
 const row = 26, dot = 5, widest = 240, top = 14;
@@ -166,7 +166,7 @@ const row = 26, dot = 5, widest = 240, top = 14;
 /** @type {Record<string, string>} */
 const words = { replaces: "replaces", skips: "skips", skipRange: "skips a range" };
 
-/** The drawn part: the highest versions of a channel, and upgrades between them.
+/** The drawn part: the highest versions of a channel, and the upgrades between them.
  * @param {Graph} graph @param {string} channel */
 function layout(graph, channel) {
   const entries = graph.entries.filter((entry) => entry.channel === channel);

@@ -1,4 +1,4 @@
-// One extension: how its rollout goes on, its history, and the way back.
+// One extension: its rollout, its history, and rollbacks.
 import { html, useEffect, useRef, useSignal } from "./lib.js";
 import { Refused, link, post, watch } from "./net.js";
 import { Ago, Asked, Button, Checklist, Confirm, Notes, Outdated, Problem, Risks, State, Tally, announce, count, counts, inWords, kindOf, missing, now, objectName, objectPlace, objectState, soft, span, unticked, useFilter } from "./parts.js";
@@ -23,11 +23,11 @@ export function ExtensionScreen({ name }) {
     frozen.value = message.extension?.row.frozen ?? "";
     if (before && message.extension && before.state !== message.extension.row.state) announce(`${name}: ${inWords(message.extension.row.state)}`);
   }), [name]);
-  // Rows of the history are asked for again when what decides about them changes.
+  // The history is requested again when the fields change that affect its rows.
   const version = extension.value?.revisions.map((one) => `${one.name} ${one.lifecycle} ${one.state}`).join() ?? "";
   const past = useAsk(`/api/histories/${name}`, undefined, version), history = /** @type {{ value: import("./api").RevisionHistory | null }} */ (past.found), failed = past.refused;
 
-  // After a rollback the user sees its progress, at the top of the page; after a cancel they go on where they began.
+  // After a rollback the focus is on its progress, at the top of the page; after a cancel it is on the button as before.
   const ended = useRef("");
   const end = (/** @type {boolean} */ done) => {
     ended.current = done ? "h1" : `[id="back-${target.value}"]`;
@@ -41,7 +41,7 @@ export function ExtensionScreen({ name }) {
   }, [target.value]);
 
   const shown = extension.value?.revisions.filter((one) => one.lifecycle !== "Archived") ?? [];
-  // Replaced revisions are folded away, unless they need somebody.
+  // Superseded revisions are folded, unless they need a user.
   const current = shown.filter((one, i) => i === 0 || one.state !== "Superseded" || one.signal === "needs");
   const older = shown.filter((one) => !current.includes(one));
   const rows = [...(history.value?.revisions ?? [])].reverse();
@@ -65,12 +65,12 @@ export function ExtensionScreen({ name }) {
     ${target.value && newest && html`<${Rollback} key=${target.value} target=${target.value} newest=${newest.name} name=${name} onEnd=${end}/>`}`;
 }
 
-/** The wishes of a ClusterExtension, and their result where no revision says so.
+/** The request of a ClusterExtension, and its result if no revision shows it.
  * @param {{ name: string, wanted: import("./api").Wanted, alone: boolean }} props */
 function Wish({ name, wanted, alone }) {
   const { row } = wanted;
   const changing = useSignal(false), was = useRef(false);
-  // After the dialog the user goes on where they began.
+  // After the dialog the focus returns to the button.
   useEffect(() => {
     if (was.current && !changing.value) document.getElementById("change-version")?.focus();
     was.current = changing.value;
@@ -82,7 +82,7 @@ function Wish({ name, wanted, alone }) {
     ${!wanted.installed && (alone || row.state === "NameTaken") && html`<p class="quiet" id="take-back">It has installed nothing. To remove it: <code>kubectl delete clusterextension ${name}</code></p>`}</div>`;
 }
 
-/** How the extension is, as every other answer says it. An action that the advice names has a button that leads to its review.
+/** The state of the extension, the same as in every other answer. An action in the advice has a button that opens its review.
  * @param {{ extension: Extension, earlier: string, onBack: () => void }} props */
 function Head({ extension, earlier, onBack }) {
   const { row, advice, revisions } = extension, first = advice[0], verb = first?.command?.split(" ")[2];
@@ -101,10 +101,10 @@ function Head({ extension, earlier, onBack }) {
 /** The screen of the Pod that holds an object back, if it is in this cluster. @param {Revision} revision @param {import("./api").ObjectFailure} one */
 const podOf = (revision, one) => (one.cause?.object.kind === "Pod" && !revision.target ? podPlace(revision.name, /** @type {{ namespace: string, name: string }} */ (one.cause.object)) : "");
 
-/** The phases of a revision, each with how much of it is done. @param {{ revision: Revision }} props */
+/** The phases of a revision with their progress. @param {{ revision: Revision }} props */
 function Rollout({ revision }) {
   const title = `${revision.name}${revision.version ? ` · ${revision.version}` : ""}`;
-  // Of several finished phases one line is enough.
+  // Several finished phases share one line.
   const finished = revision.phases.filter((phase) => phase.state === "Available" && !phase.failing?.length), rest = revision.phases.filter((phase) => !finished.includes(phase));
   return html`<section class="rollout" aria-label=${`Rollout of ${revision.name}`}>
     <div class="head"><h2>${title}</h2><${State} signal=${revision.proposed ? "review" : revision.signal} word=${revision.proposed ? "To review" : revision.state}/>
@@ -117,7 +117,7 @@ function Rollout({ revision }) {
 
 /** @param {{ revision: Revision, phases: import("./api").Phase[] }} props */
 function Phases({ revision, phases }) {
-  // A phase that waits for a person is not in progress, though Penstock goes on to wait.
+  // A phase that waits for a user is not in progress.
   const stuck = (/** @type {import("./api").Phase} */ phase) => revision.signal === "needs" && phase.state === "Progressing" && !!phase.failing?.length;
   return html`<ol class="phases">${phases.map((phase) => html`<li key=${phase.name}>
       <span class="phase">${phase.name}</span>
@@ -129,7 +129,7 @@ function Phases({ revision, phases }) {
     </li>`)}</ol>`;
 }
 
-/** The cause first, as one sentence; what follows from it is small.
+/** The cause comes first, as one sentence; its consequences are in small print.
  * @param {{ one: import("./api").ObjectFailure, phase: import("./api").Phase }} props */
 function Because({ one, phase }) {
   const cause = one.cause ? one.message.lastIndexOf(`; ${one.cause.object.kind} ${objectName(one.cause.object)}: `) : -1;
@@ -138,7 +138,7 @@ function Because({ one, phase }) {
   return html`${reason && html`<strong>${reason}</strong> `}${one.message}`;
 }
 
-/** Why an object holds its phase back, empty where its message begins with that.
+/** The reason why an object holds its phase back; empty if the message begins with it.
  * @param {{ reason: string, message: string }} one @param {{ state: string }} phase */
 function reasonOf(one, phase) {
   const reason = one.reason === "ProbeFailed" && phase.state === "Progressing" ? "waiting" : one.reason;
@@ -158,13 +158,13 @@ function took(phase) {
   return phase.state === "Progressing" || phase.state === "Failing" ? `, for ${span(now.value - Date.parse(phase.started))}` : "";
 }
 
-/** How much of a phase is done, in percent: its bar says nothing else. @param {import("./api").Phase} phase */
+/** The progress of a phase in percent, for its bar. @param {import("./api").Phase} phase */
 function done(phase) {
   if (phase.state === "Available" || phase.state === "Superseded") return 100;
   return phase.objects ? Math.round((100 * phase.available) / phase.objects) : 0;
 }
 
-/** Each object of a revision as it is now, read when it is opened, and again with all news of the extension.
+/** Each object of a revision in its present state, read when the list is opened, and again after each change of the extension.
  * @param {{ revisions: Revision[], news: string }} props */
 function Objects({ revisions, news }) {
   const name = useSignal(revisions[0]?.name ?? ""), opened = useSignal(false);
@@ -172,7 +172,7 @@ function Objects({ revisions, news }) {
   const asked = useAsk(of && `${of}/objects`, (answer) => (answer.asked = new Date().toISOString()), news), pods = useAsk(of && `${of}/pods`, undefined, `${asked.round} ${news}`);
   const found = /** @type {import("./api").RevisionObjects | null} */ (asked.found.value), all = found?.objects ?? [], only = useSignal("");
   const revision = revisions.find((one) => one.name === name.value) ?? revisions[0];
-  /** An object that holds back a revision that needs somebody does, too. @param {import("./api").RevisionObjectStatus} one */
+  /** An object needs a user if it holds back a revision that needs a user. @param {import("./api").RevisionObjectStatus} one */
   const signalOf = (one) => (revision?.signal === "needs" && revision.phases.some((phase) => phase.failing?.some((other) => other.kind === one.kind && objectName(other) === objectName(one))) ? "needs" : objectState(one).signal);
   const list = useFilter(all, (one) => [one.kind, objectName(one), one.phase], (one) => !only.value || signalOf(one) === only.value);
   if (!revisions.length) return null;
@@ -196,7 +196,7 @@ function Objects({ revisions, news }) {
   </details>`;
 }
 
-/** Events about the extension, asked for when it is opened. @param {{ name: string }} props */
+/** Events about the extension, requested when the list is opened. @param {{ name: string }} props */
 function Noted({ name }) {
   const opened = useSignal(false);
   const asked = useAsk(opened.value ? `/api/extensions/${name}/events` : ""), found = /** @type {import("./api").Events | null} */ (asked.found.value);
@@ -211,7 +211,7 @@ function Noted({ name }) {
 /** @type {Record<string, string>} */
 const results = { Succeeded: "well", Progressing: "moving", Failing: "needs", Stalled: "needs", Incomplete: "stopped" };
 
-/** Of what is deleted there is no content. @param {Record_} row */
+/** Deleted revisions have no content. @param {Record_} row */
 const isGone = (row) => row.state === "Deleted" || row.state === "Deleting";
 
 /** @param {{ row: Record_, newest: Revision | undefined, rights: import("./shared.js").Rights, open: boolean, onOpen: () => void }} props */
@@ -229,8 +229,8 @@ function Past({ row, newest, rights, open, onOpen }) {
     <td class="acts"><${Button} id=${`back-${row.name}`} why=${why} onClick=${onOpen}>${open ? "Cancel" : html`Go back<span class="unseen"> to ${row.name}</span>`}<//></td></tr>`;
 }
 
-/** The changes of a rollback, and the button that does it: for the newest revision that was
- * asked about, and no other. @param {{ target: string, newest: string, name: string, onEnd: (done: boolean) => void }} props */
+/** The changes of a rollback, and its button. The rollback is refused if another revision is the
+ * newest by now. @param {{ target: string, newest: string, name: string, onEnd: (done: boolean) => void }} props */
 function Rollback({ target, newest, name, onEnd }) {
   const would = useSignal(/** @type {import("./api").RevisionRollback | null} */ (null));
   const refused = useSignal(/** @type {Refused | null} */ (null));
@@ -238,7 +238,7 @@ function Rollback({ target, newest, name, onEnd }) {
   const cause = useSignal("");
   const ticked = useSignal(/** @type {Set<number>} */ (new Set()));
   const round = useSignal(0);
-  // It is below a table that may be long: who has opened it is led there.
+  // The dialog is below a table that may be long, so it gets the focus.
   const heading = useRef(/** @type {HTMLElement | null} */ (null));
   const lead = () => {
     heading.current?.focus({ preventScroll: true });

@@ -67,14 +67,14 @@ function Cell({ of, chosen }) {
     ${of.reason && of.reason !== of.state && html`<span class="more">${inWords(of.reason)}</span>`}${of.by && html`<span class="more">by ${of.by}</span>`}</li>`;
 }
 
-/** The changes of all groups as one, for the question before an approval. @param {Group[]} groups @returns {import("./api").RevisionDiff} */
+/** The changes of all groups in one diff, for the question before an approval. @param {Group[]} groups @returns {import("./api").RevisionDiff} */
 function together(groups) {
   const diffs = groups.flatMap((group) => group.diff ?? []), sum = (/** @type {(diff: import("./api").RevisionDiff) => number | undefined} */ of) => diffs.reduce((all, diff) => all + (of(diff) ?? 0), 0);
   const notes = new Map(diffs.flatMap((diff) => diff.notes ?? []).map((note) => [JSON.stringify(note), note]));
   return /** @type {any} */ ({ notes: [...notes.values()], changes: diffs.flatMap((diff) => diff.changes ?? []), summary: { removed: sum((diff) => diff.summary.removed) }, truncated: { objects: sum((diff) => diff.truncated?.objects), notes: sum((diff) => diff.truncated?.notes) } });
 }
 
-/** What each decision does. @type {Record<string, string>} */
+/** The effect of each decision. @type {Record<string, string>} */
 const effects = {
   halt: "No further cluster begins until a user resumes the rollout. Clusters that are changing end as they would.",
   resume: "The halt ends, and the clusters leave that the set no longer selects.",

@@ -1,4 +1,4 @@
-// The frame around all screens: whose cluster this is, where one is, and what is wrong with the
+// The frame around all screens: the cluster and the user, the navigation, and problems of the
 // connection.
 import { computed, effect, html, render, signal, useEffect, useSignal } from "./lib.js";
 import { Refused, forget, get, hasKey, keep, link, still, takeKey } from "./net.js";
@@ -17,12 +17,12 @@ import { ReadinessScreen } from "./readiness.js";
 import { frozen, into, me } from "./shared.js";
 
 const name = "[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?";
-/** Screens by the fragment of the address. Nothing else is a place here. @type {[RegExp, (...names: string[]) => any, (...names: string[]) => string][]} */
+/** Screens by the fragment of the address. Other fragments are invalid. @type {[RegExp, (...names: string[]) => any, (...names: string[]) => string][]} */
 const screens = [
   [/^#?\/?$/, () => html`<${Overview}/>`, () => "Overview"],
   [/^#\/me$/, () => html`<${MeScreen}/>`, () => "You"],
   [/^#\/profiles$/, () => html`<${ProfilesScreen}/>`, () => "Profiles"],
-  // Names of objects may have other characters; they are parameters of a question, and no path.
+  // Names of objects may have other characters: they become query parameters, not parts of a path.
   [new RegExp(`^#/object/(${name})/([A-Za-z0-9.-]+)/(?:([a-z0-9-]*)/)?([^/]+)$`), (revision, kind, namespace = "", object) => html`<${ObjectScreen} key=${location.hash} revision=${revision} kind=${kind} namespace=${namespace} name=${plain(object)}/>`, (_revision, kind, _namespace, object) => `${kind} ${plain(object)}`],
   [new RegExp(`^#/pod/(${name})/(${name})/(${name})$`), (revision, namespace, pod) => html`<${PodScreen} key=${location.hash} revision=${revision} namespace=${namespace} name=${pod}/>`, (_, __, pod) => `Pod ${pod}`],
   [/^#\/timeline(?:\?(.*))?$/, (query = "") => html`<${TimelineScreen} query=${query}/>`, (query = "") => ["Timeline", new URLSearchParams(query).get("extension")].filter(Boolean).join(" of ")],
@@ -37,7 +37,7 @@ const screens = [
   [new RegExp(`^#/plan/(${name})$`), (of) => html`<${PlanScreen} key=${of} name=${of}/>`, (of) => `Plan ${of}`],
 ];
 
-/** A part of the address as it was before it became one. @param {string} part */
+/** A decoded part of the address. @param {string} part */
 function plain(part) {
   try {
     return decodeURIComponent(part);
@@ -46,14 +46,14 @@ function plain(part) {
   }
 }
 
-// A link may have its place as a path, which sign-in pages and chats keep; here a place is a fragment.
+// A link may have a path, which sign-in pages and chats keep. It becomes a fragment.
 if (location.pathname !== "/") history.replaceState(null, "", `/#${location.pathname}${location.search}`);
 
-/** On loopback, over HTTP, a console is of one user, whose key it knows; elsewhere many share it. */
+/** On loopback, over HTTP, a console has one user and knows the user's key. Elsewhere many users share it. */
 const shared = location.protocol === "https:";
-// The answer of an identity provider, if this page is opened with one.
+// The answer of an identity provider, if the address has one.
 const unanswered = shared ? await answered() : "";
-// A link could bring the token of somebody else, so none is taken out of an address there.
+// A link could contain another user's token, so a shared console takes no token from an address.
 const keyed = shared ? hasKey() : takeKey();
 const root = /** @type {HTMLElement} */ (document.getElementById("app"));
 const place = signal(shared && /^#key=/.test(location.hash) ? "#/" : location.hash);
@@ -67,7 +67,7 @@ addEventListener("hashchange", () => {
   place.value = location.hash;
 });
 
-// A screen that follows something says so when it begins.
+// A screen that opens a stream reports that when it begins.
 effect(() => {
   place.value;
   still();
@@ -98,7 +98,7 @@ async function who() {
 /** @param {string} text */
 const sentence = (text) => (/[.?!]$/.test(text) ? text : `${text}.`);
 
-/** A key of loopback stays good; a token of a user that was refused does not. */
+/** A key on loopback stays valid; a refused token of a user does not. */
 function signIn() {
   if (shared) forget();
   location.reload();
@@ -126,11 +126,11 @@ function Frame() {
   const { show, title } = screen.value;
   useEffect(() => {
     document.title = `${title} · Penstock`;
-    // Users of the keyboard or of a screen reader are at the beginning of the new screen.
+    // The focus moves to the start of the new screen, for keyboards and screen readers.
     if (place.peek() !== first) /** @type {HTMLElement | null} */ (document.querySelector("[data-first]") ?? document.querySelector("h1"))?.focus();
     scrollTo(0, 0);
   }, [title]);
-  // Links to parts of a screen are marked, too.
+  // Links to subpages are marked, too.
   const mark = (/** @type {string} */ of, /** @type {RegExp} */ below) => (title === of ? "page" : below.test(place.value) ? "true" : undefined);
   return html`
     <a class="skip" href="#content" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); /** @type {HTMLElement | null} */ (document.querySelector("h1"))?.focus(); }}>Skip to the content</a>
@@ -154,7 +154,7 @@ function Frame() {
 }
 
 const first = place.peek();
-/** How the page looks: as the system does, unless somebody chose otherwise. */
+/** The theme of the page: the system's, unless the user chose another one. */
 const theme = signal(localStorage.getItem("penstock.theme") ?? "");
 effect(() => {
   document.documentElement.dataset.theme = theme.value;
@@ -164,7 +164,7 @@ effect(() => {
 const keysOn = signal(sessionStorage.getItem("penstock.keys") !== "off");
 const help = signal(false);
 
-/** Keys for who has many rows to go through; they can be turned off. */
+/** Keyboard shortcuts for long lists; the user can turn them off. */
 function Keys() {
   useEffect(() => {
     const press = (/** @type {KeyboardEvent} */ e) => {
@@ -180,7 +180,7 @@ function Keys() {
       const rows = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[data-row]")]);
       const current = rows.indexOf(/** @type {HTMLElement} */ (document.activeElement));
       if (e.key === "/" || e.key === "s") {
-        // The field that gets the focus does not get the letter.
+        // The letter must not appear in the focused field.
         e.preventDefault();
         if (e.key === "s") location.hash = "#/search";
         else /** @type {HTMLElement | null} */ (document.querySelector("[data-filter]"))?.focus();
@@ -206,7 +206,7 @@ effect(() => {
   if (link.value.state === "lost" || link.value.state === "troubled") announce(link.value.message);
 });
 
-/** Where many users share a console, each shows a token of their own, or signs in at the identity provider.
+/** In a shared console, each user enters a token or signs in at the identity provider.
  * @param {{ refused: Refused | null, untrusted?: boolean }} props untrusted: the provider has issued the refused token just now */
 function SignIn({ refused, untrusted }) {
   const typed = useSignal(""), failed = useSignal(unanswered), leaving = useSignal(false);

@@ -1,4 +1,4 @@
-// The user and the rights of the user.
+// The user and the user's rights.
 import { html, useEffect } from "./lib.js";
 import { get } from "./net.js";
 import { Asked, State, count } from "./parts.js";
@@ -19,7 +19,7 @@ export function MeScreen() {
   const asked = useAsk(`/api/rights?${uses.map(([button]) => `button=${button}`).join("&")}`), rights = asked.found;
   useEffect(() => { get("/api/me").then((found) => (me.value = found), () => {}); }, []);
   const who = me.value, may = (/** @type {[string, string]} */ [button]) => Number(!!rights.value?.[button]?.allowed);
-  // Missing rights are first.
+  // Missing rights come first.
   const sorted = [...uses].sort((a, b) => may(a) - may(b)), lacking = uses.filter((one) => !may(one)).length;
   return html`<h1 tabindex="-1">You</h1>
     ${who && html`<dl class="facts"><dt>User</dt><dd>${who.username}</dd><dt>Groups</dt><dd>${(who.groups ?? []).join(", ") || "none"}</dd><dt>Cluster</dt><dd>${who.cluster}</dd>

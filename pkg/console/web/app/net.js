@@ -1,12 +1,12 @@
-// Requests to the console, and its streams. The key comes in the fragment of the address, which
-// no server sees, and is kept for this tab alone.
+// Requests to the console, and its streams. The key is in the fragment of the address, which
+// browsers send to no server, and is kept only in this tab.
 import { signal } from "./lib.js";
 import { token } from "./oidc.js";
 
 const slot = "penstock.key";
 
-/** Takes the key out of the address. The page is the one that comes with it, or that was asked for
- * in this tab before there was a key. */
+/** Moves the key from the address to this tab. Then it opens the page of the address, or the page
+ * that this tab requested before it had a key. */
 export function takeKey() {
   const given = /^#key=([A-Za-z0-9_-]+)(?:&at=(\/.*))?$/.exec(location.hash);
   if (given) {
@@ -19,16 +19,16 @@ export function takeKey() {
   return hasKey();
 }
 
-/** Whether this tab has something to show. */
+/** Whether this tab has a key or a token. */
 export const hasKey = () => sessionStorage.getItem(slot) !== null;
 
-/** Keeps the token of a user for this tab, where many users share a console. @param {string} token */
+/** Keeps a user's token in this tab, for a shared console. @param {string} token */
 export const keep = (token) => sessionStorage.setItem(slot, token);
 
-/** Forgets what this tab shows. */
+/** Clears the storage of this tab, with the key or the token. */
 export const forget = () => sessionStorage.clear();
 
-/** The reason of a refusal, in the words of the server that refused. */
+/** A refusal with the server's message. */
 export class Refused extends Error {
   /** @param {import("./api").Refusal} refusal */
   constructor(refusal) {
@@ -40,16 +40,16 @@ export class Refused extends Error {
 
 /** @typedef {"connecting" | "live" | "troubled" | "lost" | "signedOut" | "refused"} LinkState */
 
-/** How it is with the stream of this page: since is of when something was heard last. */
+/** The state of this page's stream; since is the time of its last message. */
 export const link = signal({ state: /** @type {LinkState} */ ("connecting"), message: "", since: Date.now() });
 
-/** Says that this screen follows nothing: what it shows is as it was when it was asked for. */
+/** Marks a screen without a stream: it shows the state at the time of the request. */
 export const still = () => { link.value = { state: "live", message: "", since: Date.now() }; };
 
 /** @param {string} path @param {RequestInit} [options] */
 async function ask(path, options = {}) {
   const shown = await token();
-  // Without one, a proxy in front may add its own.
+  // Without a token, a proxy in front may add one.
   const headers = { ...(shown ? { Authorization: `Bearer ${shown}` } : {}), ...(options.body ? { "Content-Type": "application/json" } : {}) };
   let response;
   try {
@@ -63,7 +63,7 @@ async function ask(path, options = {}) {
   try {
     refusal = await response.json();
   } catch {
-    // the status says enough
+    // the status is enough
   }
   if (response.status === 401) link.value = { ...link.value, state: "signedOut", message: refusal.message };
   throw new Refused(refusal);
@@ -85,10 +85,10 @@ const hiddenFor = 30000;
 
 /**
  * Follows a stream until the returned function is called. A stream that ends is opened again,
- * unless another try cannot help; a hidden tab lets go of it.
+ * unless a retry cannot help; a hidden tab closes its stream.
  * @param {string} path
  * @param {(message: import("./api").Message) => void} see
- * @param {(refused: Refused) => void} [fail] is told of a refusal that is of a part of the page alone
+ * @param {(refused: Refused) => void} [fail] is called with a refusal that affects only a part of the page
  */
 export function watch(path, see, fail) {
   let stopped = false, wait = shortest;
@@ -114,7 +114,7 @@ export function watch(path, see, fail) {
       const refused = failure instanceof Refused ? failure : new Refused({ status: 0, reason: "Console", message: "the console does not answer: is its process still running?" });
       if (refused.status === 401) {
         link.value = { ...link.value, state: "signedOut", message: refused.message };
-        return; // another try would be refused, too
+        return; // a retry would be refused, too
       }
       if (fail && [400, 403, 404].includes(refused.status)) {
         fail(refused);

@@ -1,6 +1,6 @@
-// One object: of a revision, with its manifest, how it is now, and what is different in the cluster;
-// the one that an item of a plan changes, with who has set its fields; or a Pod, with how its containers
-// are, what they write, and what the cluster has noted.
+// One object: of a revision, with its manifest, its present state, and its differences in the cluster;
+// of an item of a plan, with the managers of its fields; or a Pod, with the states of its containers,
+// their logs, and its events.
 import { html, useEffect, useRef, useSignal } from "./lib.js";
 import { Refused, watch } from "./net.js";
 import { Ago, Asked, Fields, Manifest, Notes, Problem, ReadAt, State, Unified, count, kindOf, objectName, objectState, soft } from "./parts.js";
@@ -60,10 +60,10 @@ export function ObjectScreen({ revision, kind, namespace, name }) {
 /** @param {{ revision: string }} props */
 const Crumbs = ({ revision }) => html`<p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/x/${extensionOf(revision)}`}>${extensionOf(revision)}</a> · ${revision}</p>`;
 
-/** How many fields of a manager are shown at once. */
+/** The number of fields of a manager that are shown at first. */
 const fewFields = 5;
 
-/** The field managers of an object, the last write first, each with its fields.
+/** The field managers of an object with their fields, last write first.
  * @param {{ managers: import("./api").Manager[] }} props */
 function Managers({ managers }) {
   return html`<table class="rows" id="managers"><thead><tr><th scope="col">Field manager</th><th scope="col" class="sign">Operation</th><th scope="col" class="number age">Last write</th></tr></thead>
@@ -115,7 +115,7 @@ function containerState(one) {
   return { signal: one.state === "Terminated" || (one.reason && !["ContainerCreating", "PodInitializing"].includes(one.reason)) ? "needs" : "moving", word };
 }
 
-/** Rows of events, the newest first. @param {{ events: import("./api").Event[] }} props */
+/** Rows of events, newest first. @param {{ events: import("./api").Event[] }} props */
 export function EventRows({ events }) {
   if (!events.length) return html`<p class="quiet">None: the cluster forgets them after an hour.</p>`;
   return html`<table class="rows" id="events"><thead><tr><th scope="col">Event</th><th scope="col" class="wide ver">Object</th><th scope="col" class="age number">When</th></tr></thead>
@@ -125,14 +125,14 @@ export function EventRows({ events }) {
       <td class="number"><${Ago} at=${one.time}/>${one.count > 1 && html`<span class="more">×${one.count}</span>`}</td></tr>`)}</tbody></table>`;
 }
 
-/** A line of a log with the second of its time; the line of another day has that, too. @param {{ line: string }} props */
+/** A line of a log with its time in seconds, and the date if it is not today. @param {{ line: string }} props */
 function Line({ line }) {
   const [at] = /^\d{4}-\d\d-\d\dT[\d:]{8}\S*Z(?= )/.exec(line) ?? [""];
   if (!at) return html`<span>${line}</span>`;
   return html`<span><time datetime=${at} title=${at}>${at.slice(at.startsWith(new Date().toISOString().slice(0, 10)) ? 11 : 0, 19).replace("T", " ")}</time>${line.slice(at.length)}</span>`;
 }
 
-/** How many lines a page keeps. */
+/** The number of lines that a page keeps. */
 const mostLines = 5000;
 
 /** @param {{ path: string, round: number, containers: import("./api").Container[] }} props */
@@ -153,7 +153,7 @@ function Log({ path, round, containers }) {
     return watch(`${path}?${query}`, (message) => {
       if (message.kind === "ended") ended.value = true;
       if (message.kind !== "log") return;
-      // The first message of a stream has no lines: what there was before comes again.
+      // The first message of a stream has no lines: the earlier lines will come again.
       if (!message.log) ended.value = false;
       lines.value = message.log ? [...lines.value, ...message.log].slice(-mostLines) : [];
     }, (failure) => (refused.value = failure));

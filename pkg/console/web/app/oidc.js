@@ -1,7 +1,7 @@
 // Sign-in at an OpenID Connect provider: the authorization code flow with PKCE, as a public client.
-// All of it happens in this tab. The server of the console gets the ID token as any other token, and
-// never the verifier or the refresh token. The code is in the address that the provider leads back to; it
-// is worth nothing without the verifier.
+// It happens only in this tab. The server of the console gets the ID token like any other token, but
+// never the verifier or the refresh token. The code is in the address to which the provider redirects;
+// it is worthless without the verifier.
 
 /** @param {string} name */
 const named = (name) => document.querySelector(`meta[name="oidc-${name}"]`)?.getAttribute("content") ?? "";
@@ -17,7 +17,7 @@ export const clientID = client;
 
 const tokenSlot = "penstock.key", sessionSlot = "penstock.oidc", pendingSlot = "penstock.oidc.pending";
 
-/** The address that the provider sends the browser back to. */
+/** The address to which the provider redirects the browser. */
 const home = `${location.origin}/`;
 
 /** @typedef {{ refresh: string, subject: string, renewAt: number, endsAt: number }} Session a sign-in of this tab; times are of the browser's clock */
@@ -26,16 +26,16 @@ const home = `${location.origin}/`;
 /** @template T @param {string} slot @returns {T | null} */
 const stored = (slot) => JSON.parse(sessionStorage.getItem(slot) ?? "null");
 
-/** Whether the ID token of this tab must still be valid by its own times. */
+/** Whether the ID token of this tab is valid by its own times. */
 export const unexpired = () => Date.now() < (/** @type {Session | null} */ (stored(sessionSlot))?.endsAt ?? 0);
 
-/** Bytes in the alphabet of addresses. @param {Uint8Array} bytes */
+/** Bytes in base64url. @param {Uint8Array} bytes */
 const encoded = (bytes) => btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 
 /** A value of 256 bits that nobody can guess. */
 const random = () => encoded(crypto.getRandomValues(new Uint8Array(32)));
 
-/** The answer of the provider was not what was asked for, for good. */
+/** The provider has refused the request; a retry cannot help. */
 class Rejected extends Error {}
 
 const patience = 10000;
@@ -51,12 +51,12 @@ async function ask(url, form) {
   const answer = await response.json().catch(() => ({}));
   if (response.ok) return answer;
   const said = `${provider} answers ${response.status}: ${[answer.error, answer.error_description].filter(Boolean).join(": ") || "no reason"}`;
-  // Others, such as too many requests, may pass.
+  // Other errors, such as too many requests, may be temporary.
   throw response.status === 400 || response.status === 401 ? new Rejected(said) : new Error(said);
 }
 
-/** The addresses of the provider. Tokens go to its own origin alone, which is what the policy of
- * content allows. */
+/** The addresses of the provider. Tokens are sent only to its own origin, as the content policy
+ * demands. */
 async function discover() {
   const found = await ask(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
   if (found.issuer !== issuer) throw new Rejected(`the provider of ${issuer} calls itself ${found.issuer}`);
@@ -73,7 +73,7 @@ function leaveFor(address, query) {
   location.assign(to);
 }
 
-/** Leads to the sign-in page of the provider. */
+/** Opens the sign-in page of the provider. */
 export async function authorize() {
   const { authorization_endpoint: address } = await discover();
   const pending = { state: random(), nonce: random(), verifier: random(), place: location.hash };
@@ -82,13 +82,13 @@ export async function authorize() {
   leaveFor(address, { response_type: "code", client_id: client, redirect_uri: home, scope, state: pending.state, nonce: pending.nonce, code_challenge: challenge, code_challenge_method: "S256" });
 }
 
-/** Takes the answer of the provider out of the address, which then is the place where the sign-in
- * began, and gets the tokens. @returns {Promise<string>} the reason why that failed; empty otherwise */
+/** Reads the provider's answer from the address, restores the address from before the sign-in, and
+ * requests the tokens. @returns {Promise<string>} the reason why that failed; empty otherwise */
 export async function answered() {
   const given = new URLSearchParams(location.search);
   if (!provider || !(given.has("code") || given.has("error"))) return "";
   const pending = /** @type {Pending | null} */ (stored(pendingSlot));
-  // A code is used once, and so is what it is compared with.
+  // A code is used once, and so is its pending sign-in.
   sessionStorage.removeItem(pendingSlot);
   const ours = pending !== null && given.get("state") === pending.state;
   history.replaceState(null, "", `/${ours ? pending.place : location.hash}`);
@@ -106,8 +106,8 @@ export async function answered() {
   }
 }
 
-/** Keeps the tokens of an answer of the token endpoint. They came over TLS from the provider itself;
- * kube-apiserver checks the signature. @param {any} got @param {(claims: any) => true | string} check says what is wrong */
+/** Keeps the tokens in an answer of the token endpoint. They came over TLS from the provider itself;
+ * kube-apiserver checks the signature. @param {any} got @param {(claims: any) => true | string} check returns the fault */
 function keep(got, check) {
   const [, payload = ""] = `${got.id_token}`.split(".");
   let claims;
@@ -120,7 +120,7 @@ function keep(got, check) {
   const wrong = claims.iss !== issuer ? `the issuer ${claims.iss}` : !audiences.includes(client) ? `the audience ${audiences.join(", ")}, not ${client}` : check(claims);
   if (wrong !== true) throw new Rejected(`${provider} has sent an ID token with ${wrong}`);
   if (!Number.isFinite(claims.exp) || !Number.isFinite(claims.iat)) throw new Rejected(`${provider} has sent an ID token without the times exp and iat`);
-  // By its length, which a wrong clock does not change. Half of it is left when it is renewed.
+  // The length of a token's life does not depend on a wrong clock. It is renewed at half its life.
   const life = 1000 * (claims.exp - claims.iat), now = Date.now();
   const session = /** @type {Session} */ ({ refresh: got.refresh_token ?? "", subject: claims.sub, renewAt: now + life / 2, endsAt: now + life });
   sessionStorage.setItem(sessionSlot, JSON.stringify(session));
@@ -151,13 +151,13 @@ async function renew(session) {
     keep({ refresh_token: session.refresh, ...got }, (claims) => claims.sub === session.subject || `the user ${claims.sub}, not ${session.subject}`);
     return;
   } catch (failure) {
-    // The provider has ended the session: the token is good until it ends, and no longer.
+    // The provider has ended the session: the token is valid until it expires.
     if (failure instanceof Rejected) refresh = "";
   }
   if (sessionStorage.getItem(sessionSlot) === known) sessionStorage.setItem(sessionSlot, JSON.stringify({ ...session, refresh, renewAt: Date.now() + tryAgainAfter }));
 }
 
-/** Signs out: of this tab at once, then at the provider. @returns {Promise<boolean>} whether the browser leaves for the provider */
+/** Signs out in this tab at once, and then at the provider. @returns {Promise<boolean>} whether the browser leaves for the provider */
 export async function leave() {
   const session = /** @type {Session | null} */ (stored(sessionSlot));
   sessionStorage.clear();

@@ -1,5 +1,5 @@
-// The screens over all extensions: the overview, which has what needs somebody, what moves, and
-// everything; the timeline, also of one extension; and the search.
+// The screens over all extensions: the overview with objects that need a user, objects in progress,
+// and all objects; the timeline, also of one extension; and the search.
 import { html, useEffect, useRef, useSignal } from "./lib.js";
 import { link, watch } from "./net.js";
 import { Ago, Asked, State, Tally, announce, count, inWords, kindOf, objectName, objectPlace, remark, soft, urgency, useFilter } from "./parts.js";
@@ -124,8 +124,8 @@ function Extension({ row }) {
 
 /** @typedef {import("./api").Entry} Entry */
 
-/** Events of the past, the newest first: of one extension, or to all of them and to plans. The address has the filters, so
- * that a link opens what is shown. @param {{ query: string }} props */
+/** Past events, newest first: of one extension, or of all extensions and plans. The address has the
+ * filters, so that a link opens the same view. @param {{ query: string }} props */
 export function TimelineScreen({ query }) {
   const { extension = "", who = "", what = "", at } = Object.fromEntries(new URLSearchParams(query));
   const narrowed = (/** @type {Record<string, string>} */ more) => new URLSearchParams(Object.entries({ extension, who, what, ...more }).filter(([, value]) => value));
@@ -156,7 +156,7 @@ const when = (at) => new Date(at).toLocaleString("en-GB", { day: "numeric", mont
 /** The part of a link that names an entry. @param {Entry} one */
 const keyOf = (one) => [one.time, one.what, one.name].join(" ");
 
-/** The screen of what it happened to. @param {Entry} one */
+/** The screen of the affected object. @param {Entry} one */
 function objectOf({ kind, name, who, what }) {
   if (!isName(name)) return name;
   if (kind === "ConfigurationPlan") return html`<span class="quiet">plan</span> <a href=${`#/plan/${name}`}>${soft(name)}</a>`;
@@ -166,7 +166,7 @@ function objectOf({ kind, name, who, what }) {
 
 /** @typedef {import("./api").Hit} Hit */
 
-/** Screens of what is found. @type {Record<string, (hit: Hit) => string>} */
+/** The screens of hits. @type {Record<string, (hit: Hit) => string>} */
 const places = {
   Extension: ({ name }) => `#/x/${name}`,
   Revision: ({ name }) => `#/diff/..${name}`,
@@ -178,7 +178,7 @@ const places = {
 export function SearchScreen({ query }) {
   const q = new URLSearchParams(query).get("q") ?? "", later = useRef(0);
   const asked = useAsk(q && `/api/search?${new URLSearchParams({ q })}`, (found) => announce(`Found: ${found.hits.length + (found.omitted ?? 0)}`)), found = /** @type {import("./api").Search | null} */ (asked.found.value);
-  // A user who has left meanwhile is not brought back.
+  // A user who has left meanwhile must not be redirected.
   useEffect(() => () => clearTimeout(later.current), []);
   const type = (/** @type {any} */ { currentTarget: { value } }) => {
     clearTimeout(later.current);

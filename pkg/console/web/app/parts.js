@@ -1,11 +1,11 @@
-// Parts that several screens have.
+// Parts that several screens use.
 import { html, signal, useEffect, useRef, useSignal } from "./lib.js";
 
-/** The time, for what says how long ago something was. */
+/** The time, for elements that show how long ago an event was. */
 export const now = signal(Date.now());
 setInterval(() => (now.value = Date.now()), 10000);
 
-/** Glyph and word of each signal: colour only repeats them.
+/** The glyph and the word of each signal; the colour adds no information.
  * @type {Record<string, [string, string]>} */
 const signals = { well: ["✓", "Healthy"], moving: ["◐", "In progress"], needs: ["✗", "Stuck"], stopped: ["‖", "Stopped"], review: ["◆", "To review"] };
 
@@ -19,7 +19,7 @@ export const wordOf = (name) => signals[name]?.[1] ?? name;
  * @param {string | undefined} name */
 export const inWords = (name) => (name ?? "").replace("ReviewRequired", "To review").replace(/\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b/g, (one) => one[0] + one.slice(1).replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`));
 
-/** How something is: a word, or the name of a reason, which is shown in words. @param {{ signal: string, word?: string }} props */
+/** A state: a word, or the name of a reason, which is shown in words. @param {{ signal: string, word?: string }} props */
 export function State({ signal, word }) {
   return html`<span class="state ${signal}"><span class="glyph" aria-hidden="true">${glyphOf(signal)}</span> ${inWords(word) || wordOf(signal)}</span>`;
 }
@@ -33,21 +33,21 @@ export function span(ms) {
   return `${Math.floor(s / 86400)} d`;
 }
 
-/** How long ago something was. @param {{ at?: string, ago?: boolean }} props */
+/** The time since an event. @param {{ at?: string, ago?: boolean }} props */
 export function Ago({ at, ago }) {
   if (!at) return html`<span class="quiet">–</span>`;
   const past = now.value - Date.parse(at);
-  // A time of just now is later than the last look at the clock.
+  // A recent time may be later than the last reading of the clock.
   const text = past < -15000 ? `in ${span(-past)}` : !ago ? span(past) : past < 5000 ? "just now" : `${span(past)} ago`;
   return html`<time datetime=${at} title=${at.replace("T", " ")}>${text}</time>`;
 }
 
-/** When something was read that is not followed, and a button that reads it again. @param {{ at?: string, onAsk: () => void }} props */
+/** The time of a request without a stream, and a button that repeats it. @param {{ at?: string, onAsk: () => void }} props */
 export function ReadAt({ at, onAsk }) {
   return html`<p class="standing quiet"><span>Read <${Ago} at=${at} ago/></span> <button type="button" id="ask" onClick=${onAsk}>Refresh</button></p>`;
 }
 
-/** How it is with what a screen has asked for, until it is there. @param {{ of: import("./shared.js").Asked<any>, doing: string }} props */
+/** The state of a screen's request, until it has an answer. @param {{ of: import("./shared.js").Asked<any>, doing: string }} props */
 export function Asked({ of: { found, refused, again }, doing }) {
   return html`<${Problem} refused=${refused.value} doing=${doing}/>
     ${!found.value && !refused.value && html`<p class="quiet" id="loading">Asking the cluster…</p>`}
@@ -67,7 +67,7 @@ export function Manifest({ text, label = "Lines of the manifest" }) {
 /** Signals in the order of their urgency. @type {Record<string, number>} */
 export const urgency = { needs: 0, review: 1, moving: 2, stopped: 3, well: 4 };
 
-/** How many rows there are of each signal; a button shows those alone. @param {{ rows: { signal: string }[], only: { value: string } }} props */
+/** The number of rows of each signal; its button shows only these. @param {{ rows: { signal: string }[], only: { value: string } }} props */
 export function Tally({ rows, only }) {
   /** @type {Record<string, number>} */
   const n = {};
@@ -80,7 +80,7 @@ export function Tally({ rows, only }) {
 
 const page = 200;
 
-/** The rows that a filter finds, some at a time. @template R @param {R[]} rows @param {(row: R) => unknown[]} words @param {(row: R) => boolean} [also] */
+/** The rows that match a filter, a page at a time. @template R @param {R[]} rows @param {(row: R) => unknown[]} words @param {(row: R) => boolean} [also] */
 export function useFilter(rows, words, also) {
   const filter = useSignal(""), most = useSignal(page), needle = filter.value.trim().toLowerCase();
   const found = rows.filter((row) => (!also || also(row)) && (!needle || words(row).filter(Boolean).join(" ").toLowerCase().includes(needle))), left = found.length - most.value;
@@ -91,13 +91,13 @@ export function useFilter(rows, words, also) {
   };
 }
 
-/** A name that a narrow place breaks at dots, dashes and slashes alone. @param {string | undefined} name */
+/** A name that wraps only at dots, dashes and slashes. @param {string | undefined} name */
 export const soft = (name) => (name ?? "").split(/(?<=[-./])/).flatMap((part, i) => (i ? [html`<wbr/>`, part] : [part]));
 
 /** @param {number} n @param {string} noun */
 export const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
-/** Says something to who does not see the screen, at most once in five seconds. */
+/** Announces a text to screen readers, at most once in five seconds. */
 let spoken = 0, waiting = "";
 /** @param {string} text */
 export function announce(text) {
@@ -113,14 +113,14 @@ export function announce(text) {
   place.textContent = text;
 }
 
-/** A refusal, in the words of the server that refused. @param {{ refused?: import("./net.js").Refused | null, doing?: string }} props */
+/** A refusal with the server's message. @param {{ refused?: import("./net.js").Refused | null, doing?: string }} props */
 export function Problem({ refused, doing }) {
   if (!refused) return null;
   return html`<div class="note needs" role="alert"><p><strong>✗ ${doing ?? "It was refused"}.</strong> ${refused.message}</p></div>`;
 }
 
 /**
- * A button that says why it does not work, and stays where it is.
+ * A button that shows why it is disabled, and keeps its place.
  * @param {{ children?: any, why?: string, kind?: string, busy?: boolean, onClick: () => void, id: string }} props
  */
 export function Button({ children, why, kind, busy, onClick, id }) {
@@ -133,7 +133,7 @@ export function Button({ children, why, kind, busy, onClick, id }) {
 }
 
 /**
- * A question about something that changes the cluster: it repeats what and where.
+ * A question before a change of the cluster: it repeats the change and the cluster.
  * @param {{ title: string, children?: any, verb: string, why?: string, busy?: boolean, danger?: boolean, onYes: () => void, onNo: () => void }} props
  */
 export function Confirm({ title, children, verb, why, busy, danger, onYes, onNo }) {
@@ -159,13 +159,13 @@ export const objectName = (of) => (of.namespace ? `${of.namespace}/${of.name}` :
 /** @param {string} apiVersion @param {string} kind */
 export const kindOf = (apiVersion, kind) => (apiVersion.includes("/") ? `${kind}.${apiVersion.split("/")[0]}` : kind);
 
-/** A message without the commands that approve or decide, for which there are buttons. @param {string | undefined} message */
+/** A message without commands for approvals and decisions, which have buttons. @param {string | undefined} message */
 export const remark = (message) => (message ?? "").replace(/[;:,.]?\s*review status\.items[\s\S]*$/, "").replace(/: kubectl penstock fleet .*?(?= \(|;|$)/g, "");
 
-/** The screen of an object of a revision: a place of ours, whatever the names are. @param {string} revision @param {{ apiVersion: string, kind: string, namespace?: string, name: string }} of */
+/** The screen of an object of a revision: an address in this console, for any names. @param {string} revision @param {{ apiVersion: string, kind: string, namespace?: string, name: string }} of */
 export const objectPlace = (revision, of) => `#/object/${[revision, kindOf(of.apiVersion, of.kind), ...(of.namespace ? [of.namespace] : []), of.name].map(encodeURIComponent).join("/")}`;
 
-/** How an object is, as one state and a sentence. @param {import("./api").RevisionObjectStatus} one */
+/** The state of an object, and a sentence about it. @param {import("./api").RevisionObjectStatus} one */
 export function objectState(one) {
   if (one.reason === "Paused") return { signal: "review", word: "Differs", said: "It differs from the manifest, and is not repaired while the revision is paused." };
   return { signal: objectStates[one.state] ?? "stopped", word: one.state, said: [one.reason !== one.state && inWords(one.reason), one.message, one.detail].filter(Boolean).join(" · ") };
@@ -180,7 +180,7 @@ const severities = { Critical: ["✗", "needs"], Warning: ["!", "review"], Info:
 /** @param {string} text */
 const arrows = (text) => text.replaceAll(" -> ", " → ");
 
-/** Notes in words, the most severe first. @param {{ notes?: import("./api").DiffNote[] | null }} props */
+/** Notes in words, most severe first. @param {{ notes?: import("./api").DiffNote[] | null }} props */
 export function Notes({ notes }) {
   if (!notes?.length) return null;
   return html`<ul class="notes" aria-label="Notes">
@@ -191,13 +191,13 @@ export function Notes({ notes }) {
   </ul>`;
 }
 
-/** Why a version is not chosen. @param {import("./api").BlockedVersion} not @param {string} [range] */
+/** The reason why a version is not chosen. @param {import("./api").BlockedVersion} not @param {string} [range] */
 export const notChosen = (not, range) => `${not.version} is not chosen: it ${not.cause === "Range" && range ? `is outside ${range}` : not.message}`;
 
 /** @param {import("./api").DiffSummary} summary */
 export const counts = (summary) => `${summary.added} added, ${summary.changed} changed, ${summary.removed} deleted, ${summary.unchanged} unchanged`;
 
-/** The fate of an object, in a word. @param {string} change */
+/** The change of an object, in a word. @param {string} change */
 const become = (change) => (change === "Removed" ? "Deleted" : change);
 
 /** @param {import("./api").RevisionDiff} diff @returns {string[]} */
@@ -213,7 +213,7 @@ export function missing(diff) {
   return said;
 }
 
-/** The lines of a unified diff. In a line that replaces another one, what differs is marked. @param {{ text: string }} props */
+/** The lines of a unified diff. In a replaced line, the differences are marked. @param {{ text: string }} props */
 export function Unified({ text }) {
   const rows = text.replace(/\n$/, "").split("\n");
   const out = [];
@@ -253,14 +253,14 @@ function line(row, other) {
 /** @param {unknown} value */
 const shown = (value) => (value === undefined || value === null ? "" : plain(typeof value === "string" ? value : JSON.stringify(value)));
 
-/** A text in which letters of another script within a Latin word are escaped: they look like Latin ones. @param {string} text */
+/** A text with escapes for letters of another script within a Latin word, because they look like Latin letters. @param {string} text */
 const plain = (text) => text.replace(/[\p{L}\p{M}\p{N}]+/gu, (word) => (/\p{Script=Latin}/u.test(word)
   ? word.replace(/[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/gu, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`) : word));
 
-/** Something of an object is not shown: nobody has looked at it. @param {import("./api").ObjectChange | string | undefined} change */
+/** Whether a part of an object's change is hidden, so that the user has not seen it. @param {import("./api").ObjectChange | string | undefined} change */
 const isCut = (change) => typeof change === "string" || !!change && (!!change.truncated || !!change.notCompared);
 
-/** The fields of one object that change. @param {{ change: import("./api").ObjectChange }} props */
+/** The changed fields of one object. @param {{ change: import("./api").ObjectChange }} props */
 export function Fields({ change }) {
   if (!change.fields?.length) return html`<p class="quiet">${change.change === "Changed" ? "No field is shown." : `The whole object is ${become(change.change).toLowerCase()}.`}</p>`;
   return html`<table class="fields"><thead><tr><th scope="col">Field</th><th scope="col">Before</th><th scope="col">After</th></tr></thead><tbody>
@@ -274,7 +274,7 @@ const slot = "penstock.seen", mostMarks = 4000;
 const marks = signal(/** @type {Set<string>} */ (new Set(JSON.parse(sessionStorage.getItem(slot) ?? "[]"))));
 const known = new WeakMap();
 
-/** The mark of an object that somebody has looked at: in which comparison, and a hash of how it changes.
+/** The mark of an object that the user has seen: the comparison, and a hash of the object's change.
  * @param {import("./api").RevisionDiff} diff @param {import("./api").ObjectChange} change @returns {string} */
 function markOf(diff, change) {
   let mark = known.get(change);
@@ -297,7 +297,7 @@ function see(diff, changes, is) {
 /** @param {import("./api").RevisionDiff} diff */
 const seenOf = (diff) => (diff.changes ?? []).filter((change) => marks.value.has(markOf(diff, change))).length;
 
-/** The objects that change nothing but labels of the version, by these: one row stands for two or more.
+/** The objects that change only version labels, by these labels: two or more objects share a row.
  * @param {import("./api").ObjectChange[]} changes @returns {Map<string, number[]>} */
 function foldsOf(changes) {
   /** @type {Map<string, number[]>} */
@@ -310,7 +310,7 @@ function foldsOf(changes) {
 const mostNamed = 10;
 
 /** The risks that a question repeats: all notes above Info, deleted objects, and the number of objects
- * that nobody has looked at. The user ticks each critical note.
+ * that the user has not seen. The user ticks each critical note.
  * @param {{ diff: import("./api").RevisionDiff, ticked: { value: Set<number> } }} props */
 export function Risks({ diff, ticked }) {
   const notes = (diff.notes ?? []).filter((note) => note.severity !== "Info");
@@ -331,14 +331,14 @@ export function Risks({ diff, ticked }) {
 /** @param {import("./api").RevisionDiff | null | undefined} diff */
 const criticalOf = (diff) => (diff?.notes ?? []).filter((note) => note.severity === "Critical");
 
-/** Why a question cannot be answered yet. @param {import("./api").RevisionDiff | null | undefined} diff @param {Set<number>} ticked */
+/** The reason why a question cannot be answered yet. @param {import("./api").RevisionDiff | null | undefined} diff @param {Set<number>} ticked */
 export function unticked(diff, ticked) {
   const left = criticalOf(diff).length - ticked.size;
   return left < 1 ? "" : `tick the ${ticked.size ? "next " : ""}critical change first${left > 1 ? `: ${left} left` : ""}`;
 }
 
-/** The changed objects as a checklist, folded; lines are loaded when one is opened. An object has a
- * screen as one of the revision to, or of from when it goes; without them it has none. Of is the name of one of several lists.
+/** The changed objects as a folded checklist; lines are loaded when an object is opened. An object's
+ * screen is in the revision to, or in from if it is deleted; without these it has none. of names one of several lists.
  * @param {{ diff: import("./api").RevisionDiff, from?: string, to?: string, of?: string, load: (change: import("./api").ObjectChange) => Promise<import("./api").ObjectChange | undefined> }} props */
 export function Checklist({ diff, from = "", to = "", of = "", load }) {
   const lines = useSignal(/** @type {Record<number, import("./api").ObjectChange | string>} */ ({}));
@@ -371,7 +371,7 @@ export function Checklist({ diff, from = "", to = "", of = "", load }) {
           : unified.value ? html`<${Unified} text=${loaded.unified ?? ""}/>` : html`<${Fields} change=${loaded}/>`}
       </details></li>`;
   };
-  /** A row for many objects. Opened, it shows them; only its tick says that somebody has looked at them. @param {string} labels @param {number[]} of */
+  /** A row for many objects, which it shows when it is opened. Only its tick marks them as seen. @param {string} labels @param {number[]} of */
   const folded = (labels, of) => {
     const all = of.map((i) => changes[i]), seen = all.every((change) => marks.value.has(markOf(diff, change))), said = `${count(of.length, "object")} change only ${labels}`;
     return html`<li key=${labels}><input type="checkbox" checked=${seen} aria-label=${`Looked at: ${said}`} onChange=${() => see(diff, all, !seen)}/><details>

@@ -1,4 +1,4 @@
-// One plan: what it disturbs and takes before what it changes, its approval, and its run.
+// One plan: first its disturbance and the fields that it takes over, then its changes, its approval, and its run.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, link, post, watch } from "./net.js";
 import { Ago, Button, Confirm, Outdated, Problem, State, Unified, announce, count, inWords, objectName, remark, soft } from "./parts.js";
@@ -67,7 +67,7 @@ function radius(item) {
   return `${count(of.nodes ?? 0, "node")}${of.reboot ? ", which reboot" : ""}${of.waves ? `, in ${count(of.waves, "wave")}` : ""}${of.pools?.length ? `, of ${of.pools.join(", ")}` : ""}`;
 }
 
-/** When it may begin, and who approves it. @param {{ plan: Plan }} props */
+/** When the plan may begin, and who approves it. @param {{ plan: Plan }} props */
 function Terms({ plan }) {
   const { spec, status } = plan;
   const lines = [], approved = plan.given >= plan.wanted;
@@ -78,7 +78,7 @@ function Terms({ plan }) {
   return lines.length ? html`<ul class="terms">${lines.map((line) => html`<li>${line}</li>`)}</ul>` : null;
 }
 
-/** When it starts, once somebody approves it now: the same conditions as of its terms. @param {Plan} plan */
+/** When the plan would start if a user approved it now, by the conditions of Terms. @param {Plan} plan */
 function starts({ spec, status, wanted, given, frozen: freeze }) {
   const more = wanted - given - 1, waits = [];
   if (more > 0) waits.push(`after ${count(more, "more approval")}`);

@@ -1,5 +1,5 @@
-// Profiles of plans: how the cluster is with regard to each profile, what it lacks, what a
-// plan would do now; and a new plan, which waits for its approval.
+// Profiles of plans: the state of each profile in the cluster, its missing requirements, and the effect
+// of a plan; and a new plan, which waits for its approval.
 import { html, useSignal } from "./lib.js";
 import { post } from "./net.js";
 import { Asked, Button, Problem, State, announce, kindOf, objectName, remark, soft } from "./parts.js";
@@ -18,7 +18,7 @@ export function ProfilesScreen() {
       ${!all.profiles.length && html`<p>There is no profile.</p>`}`}`;
 }
 
-/** Profiles in use are first, those that the cluster does not suit last. @param {Profile} of */
+/** Profiles in use come first, profiles that do not suit the cluster last. @param {Profile} of */
 const rank = ({ status }) => (status.plan ? 0 : status.state !== "Inactive" ? 1 : status.prerequisites === "Met" ? 2 : 3);
 
 /** @type {Record<string, string>} */
@@ -29,7 +29,7 @@ function OneProfile({ profile, rights }) {
   const { status } = profile;
   const making = useSignal(false);
   const lacking = (status.requirements ?? []).filter((one) => one.state !== "Met");
-  // The same sentence is not told twice.
+  // The same sentence is not shown twice.
   const about = lacking.length || status.plan ? "" : remark(status.message);
   const told = new Set([about, ...lacking.map((one) => one.message)]);
   let why = lacks(rights, "createPlan");

@@ -6,10 +6,10 @@ import { isName, useAsk } from "./shared.js";
 /** @typedef {import("./api").UpgradeReadiness} Answer */
 /** @typedef {import("./api").UpgradeFinding} Finding */
 
-/** How each verdict looks. @type {Record<string, { signal: string, word: string }>} */
+/** The signal and the word of each verdict. @type {Record<string, { signal: string, word: string }>} */
 const verdicts = { Blocked: { signal: "needs", word: "Blocked" }, Unknown: { signal: "review", word: "Unknown" }, NothingFound: { signal: "well", word: "Nothing found that blocks" } };
 
-/** Severities, the worst first: signal, heading, and what it means. @type {[string, string, string, string][]} */
+/** Severities, worst first: signal, heading, and meaning. @type {[string, string, string, string][]} */
 const severities = [
   ["Blocks", "needs", "Blocks the upgrade", "Revisions that are rolled out now cannot be applied after the upgrade."],
   ["BreaksRollback", "review", "Breaks a rollback", "Only earlier revisions cannot be applied after the upgrade."],
@@ -32,7 +32,7 @@ export function ReadinessScreen({ query }) {
   const narrowed = (/** @type {Record<string, string>} */ more) => new URLSearchParams(Object.entries({ version, extension, plan, ...more }).filter(([, value]) => value));
   const asked = useAsk(`/api/readiness?${narrowed({})}`), found = /** @type {import("./api").Readiness | null} */ (asked.found.value);
   const answer = found?.answer, typed = useSignal(version);
-  // Penstock renders packages meanwhile, and waits with its answer.
+  // Penstock may render packages before it answers.
   useEffect(() => {
     if (!answer?.pending) return;
     const next = setTimeout(asked.again, 1000);
@@ -59,7 +59,7 @@ function Verdict({ answer }) {
       <dt>Removals</dt><dd>as the libraries of Kubernetes ${answer.lifecycle} state them</dd></dl>`;
 }
 
-/** The subject of a finding, which is a place of ours where it can be. @param {Finding} one */
+/** The subject of a finding, as a link if it has a screen. @param {Finding} one */
 function subject(one) {
   if (one.kind && one.revision && one.name && isName(one.revision)) {
     const of = { apiVersion: one.apiVersion ?? "", kind: one.kind, namespace: one.namespace, name: one.name };

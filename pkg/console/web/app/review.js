@@ -1,5 +1,5 @@
-// The review of what changes between two revisions, or between the cluster and one; and letting a
-// revision go on that somebody has read.
+// The review of the changes between two revisions, or between the cluster and a revision; and resuming a
+// reviewed revision.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, post, watch } from "./net.js";
 import { Button, Checklist, Confirm, Notes, Outdated, Problem, ReadAt, Risks, State, announce, count, counts, kindOf, missing, unticked } from "./parts.js";
@@ -7,14 +7,14 @@ import { extensionOf, frozen, into, lacks, me, useAsk, useDeed } from "./shared.
 
 /** @typedef {import("./api").Revision} Revision @typedef {import("./api").RevisionDiff} RevisionDiff */
 
-/** The inputs of a decision: when they change under the eyes of a reader, they look again.
+/** The inputs of a decision: when they change, the user must look again.
  * @param {Revision | undefined} revision @param {import("./api").Extension | null | undefined} extension */
 const basis = (revision, extension) => (revision && extension ? `${revision.uid} ${revision.generation} ${revision.diff} ${extension.revisions[0].name}` : "");
 
 /** @param {{ name: string }} props */
 export function Review({ name }) {
   const [from, to] = name.split("..");
-  // The revision on the left is compared with the cluster.
+  // In a comparison with the cluster, the revision is on the left.
   const subject = to === "live" ? from : to;
   const asked = useAsk(`/api/diffs/${name}?unified=false`), answer = /** @type {{ value: import("./api").Diff | null }} */ (asked.found);
   const extension = useSignal(/** @type {import("./api").Extension | null | undefined} */ (undefined));
@@ -80,7 +80,7 @@ function Decision({ revision, extension, diff, name, changed }) {
   const body = { uid: revision.uid, generation: revision.generation, state: "Active", removedDigest: diff.summary.removedDigest ?? "", approvalDigest: diff.summary.approvalDigest ?? "" };
 
   useEffect(() => {
-    // The cluster says beforehand what it would refuse.
+    // A dry run shows beforehand what the cluster would refuse.
     would.value = undefined;
     if (paused && !me.value?.readOnly) post(`/api/revisions/${revision.name}/state`, { ...body, dryRun: true }).then(() => (would.value = null), (failure) => (would.value = failure));
   }, [revision.uid, revision.generation, diff.summary.approvalDigest]);

@@ -8,15 +8,15 @@ export const me = signal(/** @type {import("./api").Me | null} */ (null));
 /** The author and the reason of a freeze; empty without one. */
 export const frozen = signal("");
 
-/** A question that a screen asks once: the answer, why it was refused, and how to ask again.
+/** A request that a screen sends once: the answer, the refusal, and a function that repeats it.
  * @template T @typedef {{ found: { value: T | null }, refused: { value: Refused | null }, round: number, again: () => void }} Asked */
 
-/** Asks for something, for another thing when the path changes, and for the same again when the key
- * does. Without a path it asks for nothing yet.
+/** Sends a request, a new one when the path changes, and the same again when the key changes. Without
+ * a path it sends none.
  * @param {string} path @param {(answer: any) => void} [see] is called with each answer before it is shown @param {unknown} [key] @returns {Asked<any>} */
 export function useAsk(path, see, key) {
   const held = useSignal({ path, answer: /** @type {any} */ (null) }), refused = useSignal(/** @type {Refused | null} */ (null)), round = useSignal(0);
-  // The answer to another question is none to this one.
+  // An answer for another path does not count.
   const found = {
     get value() { return held.value.path === path ? held.value.answer : null; },
     set value(answer) { held.value = { path, answer }; },
@@ -31,7 +31,7 @@ export function useAsk(path, see, key) {
   return { found, refused, round: round.value, again: () => round.value++ };
 }
 
-/** Something that a screen can do: the question before it, whether it goes on, and why it was refused. */
+/** An action of a screen: its question, whether it is running, and its refusal. */
 export function useDeed() {
   const asking = useSignal(/** @type {any} */ ("")), busy = useSignal(false), refused = useSignal(/** @type {Refused | null} */ (null));
   const act = async (/** @type {() => Promise<void>} */ deed) => {
@@ -48,12 +48,12 @@ export function useDeed() {
   return { asking, busy, refused, act };
 }
 
-/** Keeps what somebody writes or chooses. @param {{ value: string }} signal */
+/** Stores the user's input. @param {{ value: string }} signal */
 export const into = (signal) => (/** @type {any} */ e) => (signal.value = e.currentTarget.value);
 
-/** The rights of buttons that were asked for on this screen. @typedef {Asked<Record<string, import("./api").Right>>} Rights */
+/** The rights of the buttons, as requested on this screen. @typedef {Asked<Record<string, import("./api").Right>>} Rights */
 
-/** Why a button does not work for want of a right; empty when it does. @param {Rights} rights @param {string} button */
+/** The missing right of a button; empty if none is missing. @param {Rights} rights @param {string} button */
 export function lacks({ found, refused }, button) {
   if (!found.value) return refused.value ? "your rights are not known" : "your rights are not known yet";
   const right = found.value[button];
@@ -63,5 +63,5 @@ export function lacks({ found, refused }, button) {
 /** The extension of a revision. @param {string} revision */
 export const extensionOf = (revision) => revision.slice(0, revision.lastIndexOf("-"));
 
-/** Whether a text is a name that a link may have. @param {string} text */
+/** Whether a text is a valid name in a link. @param {string} text */
 export const isName = (text) => /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(text);

@@ -1,5 +1,5 @@
-// A revision as boxes and lines: its phases, their objects, the ReplicaSets of these, and Pods. Healthy objects are one
-// box of its phase. The list below the picture has everything.
+// A revision as boxes and lines: its phases, their objects, ReplicaSets, and Pods. The healthy objects of a
+// phase share a box. The list below the picture shows all objects.
 import { html } from "./lib.js";
 import { count, glyphOf, kindOf, objectName, objectPlace } from "./parts.js";
 import { podPlace, podsOf } from "./object.js";
@@ -8,7 +8,7 @@ import { podPlace, podsOf } from "./object.js";
 
 const row = 30, high = 24, most = 12, wide = [120, 110, 230, 216, 228], gap = 26, letter = 7.2;
 
-/** Boxes beside each other: those that are well as one, and no more of the others than can be read.
+/** Neighbouring boxes: one for all healthy objects, and as many others as can be read.
  * @param {Box[]} boxes @param {string} noun */
 function folded(boxes, noun) {
   /** @param {Box} one @returns {boolean} */

@@ -1,5 +1,5 @@
-// Which versions a ClusterExtension asks for, and another range of them: after a look at what the
-// resolver would choose.
+// The version range of a ClusterExtension, and its change, after a preview of the resolver's
+// choice.
 import { html, useEffect, useSignal } from "./lib.js";
 import { post } from "./net.js";
 import { Button, Confirm, Problem, announce, notChosen } from "./parts.js";
@@ -17,7 +17,7 @@ export function Version({ name, wanted, onEnd }) {
   const would = useSignal(/** @type {{ asked: string, said: VersionChange } | null} */ (null));
   const { asking, busy, refused, act } = useDeed();
   useEffect(() => document.getElementById("version")?.focus(), [name]);
-  // Another user may change the wishes meanwhile: then the reader looks again.
+  // Another user may change the range meanwhile: then the user must look again.
   const body = { uid: wanted.uid, generation: wanted.generation, version: version.value.trim() };
   const key = JSON.stringify(body);
   const said = would.value?.said, leads = said?.would;
