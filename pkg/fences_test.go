@@ -393,8 +393,8 @@ func sources(t *testing.T, visit func(file string, source []byte)) {
 	}
 }
 
-// positions parses a file, calls sought for each node of the syntax tree, and returns the positions
-// of the nodes that sought returns.
+// positions parses a file, and calls sought for each node of the syntax tree. It returns the
+// positions of the nodes that sought returns.
 func positions(t *testing.T, file string, source []byte, sought func(ast.Node) []ast.Node) []token.Position {
 	t.Helper()
 	files := token.NewFileSet()

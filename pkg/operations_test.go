@@ -9,9 +9,9 @@ import (
 )
 
 // TestOperations checks that a test runs every command of README.md and of docs/operations.
-// TestReadme runs the blocks "sh" of README.md, and TestMonitoring those of the other pages. Every
-// other block has a comment before it. The comment names the test that runs the block or produces
-// the output (run), or the reason why no test runs it (not run).
+// TestReadme runs the blocks "sh" of README.md. TestMonitoring runs the blocks "sh" of the other
+// pages. Every other block has a comment before it. The comment names the test that runs the block
+// or produces the output (run), or the reason why no test runs it (not run).
 func TestOperations(t *testing.T) {
 	root := ".."
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "operations", "*.md"))

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/verbs"
 )
 
-// The exit codes of fsck, besides wrongInput, and 1 for a check that failed to run.
+// The exit codes of fsck. The other codes are wrongInput, and 1 for a check that failed to run.
 const (
 	exitLeftOver = 3
 	exitDamaged  = 4

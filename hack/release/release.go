@@ -35,7 +35,7 @@ func pluginPlatforms() []platform {
 	return found
 }
 
-// release creates all files in a folder, and replaces earlier ones. Programs stay in the folder
+// release creates all files in a folder, and replaces earlier files. Programs stay in the folder
 // scratch. The image and the server are built only for their own platforms.
 func (s *sources) release(ctx context.Context, dir, scratch string, platforms []platform, by signers) error {
 	// Build metadata follows a +, which the tag of an image cannot contain.

@@ -172,7 +172,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestHeaders: some headers are in every answer, and some in none.
+// TestHeaders: each answer has the required headers, and none of the forbidden headers.
 func TestHeaders(t *testing.T) {
 	handler, _ := testConsole(t, nil)
 	for _, path := range []string{"/", "/app/main.js", "/style.css", "/nothing", "/api/me", "/api/nothing", "/api/diffs/a-1..a-2", "/api/watch/overview"} {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// digestLength is the length of the digest in a name: 80 bits. So no user can find another identity
-// with the name of another user's future object.
+// digestLength is the length of the digest in a name. With 80 bits, no user can find a second
+// identity that has the name of another user's future object.
 const digestLength = 16
 
 // Name returns a DNS label of at most the given number of bytes, at least 18, for an object whose

@@ -1,5 +1,5 @@
-// Package chart renders and packages the chart in artifacts/chart with Helm's library. The results
-// equal those of `helm template` and `helm package`.
+// Package chart renders and packages the chart in artifacts/chart with Helm's library. `helm
+// template` and `helm package` give the same results.
 package chart
 
 import (

@@ -20,7 +20,7 @@ import (
 
 const (
 	apiVersion = "krew.googlecontainertools.github.com/v1alpha2"
-	// wantedLength bounds the short description: `kubectl krew search` cuts longer ones.
+	// wantedLength bounds the short description, because `kubectl krew search` cuts it.
 	wantedLength = 50
 )
 
@@ -55,7 +55,7 @@ type Platform struct {
 	Files    []FileMap `json:"files,omitempty"`
 }
 
-// Selector selects a platform by the labels os and arch, the only ones that krew knows.
+// Selector selects a platform by the labels os and arch. krew knows no other labels.
 type Selector struct {
 	MatchLabels map[string]string `json:"matchLabels"`
 }

@@ -293,8 +293,8 @@ func TestEveryReasonHasAdvice(t *testing.T) {
 	}
 }
 
-// elsewhere reports whether a reason in the package of the condition Ready has its advice among the
-// reasons of revisions, or belongs to another condition.
+// elsewhere reports whether a reason in the package of the condition Ready is treated elsewhere. It
+// may be among the reasons of revisions, or belong to another condition.
 func elsewhere(reason, table string) bool {
 	if table != "Ready" {
 		return false

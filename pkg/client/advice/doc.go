@@ -96,7 +96,7 @@ type Advice struct {
 	// Command performs Do, if a single command can; otherwise empty.
 	Command string `json:"command,omitempty"`
 
-	// alone replaces Do and Command if there is no revision to roll back to; nil for the same.
+	// alone replaces Do and Command if there is no revision to roll back to; nil keeps them.
 	alone *answer
 }
 

@@ -9,10 +9,10 @@ type step struct {
 	// message ends in a command.
 	command string
 	// alone replaces do and command if no earlier revision has succeeded, so that a rollback is
-	// impossible. Nil for the same answer.
+	// impossible. Nil keeps them.
 	alone *answer
 	// catalog replaces do, command and alone for the user of a ClusterExtension. This user creates
-	// no revisions, and sets fields, annotations and versions instead. Nil for the same answer.
+	// no revisions, and sets fields, annotations and versions instead. Nil keeps them.
 	catalog *answer
 	// example is the command that the reference shows if the answer needs a value that only the
 	// reader knows.

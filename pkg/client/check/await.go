@@ -10,7 +10,7 @@ import (
 const interval = time.Second
 
 // Await repeats Run until no check fails, for at most timeout, and returns the last results. It
-// calls found with the first failed result of a run, unless the previous run had the same.
+// calls found when the first failed result of a run differs from that of the previous run.
 func Await(ctx context.Context, o Options, timeout time.Duration, clock clock.Clock, found func(Result)) ([]Result, error) {
 	return await(ctx, timeout, clock, found, func() ([]Result, error) {
 		o.Now = clock.Now()

@@ -71,7 +71,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestRefused: a server that refuses the caller, or never answers, ends it.
+// TestRefused: if the server refuses the caller, or never answers, Each returns an error.
 func TestRefused(t *testing.T) {
 	for name, failure := range map[string]error{"away": errors.New("no answer"), "refused": apierrors.NewForbidden(schema.GroupResource{}, "", nil)} {
 		source := Source[*thing]{List: func(context.Context, metav1.ListOptions) ([]*thing, string, error) { return nil, "", failure }}

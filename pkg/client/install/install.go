@@ -113,8 +113,8 @@ func (r Request) Object() (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: fields}, nil
 }
 
-// InstalledAlready describes the effect of an extension whose package revisions have installed
-// already.
+// InstalledAlready describes the effect of an extension if revisions have already installed its
+// package.
 func InstalledAlready(there catalogv1alpha1.InstalledVersion, name string) string {
 	if there.Extension == name {
 		return fmt.Sprintf("%s is installed already, by revisions of %s that an earlier ClusterExtension has left: the next revision takes their objects over", there.Version, name)

@@ -166,8 +166,8 @@ func checkName(name string) *Refusal {
 	return nil
 }
 
-// read decodes the body of a request. It refuses unknown fields, because they may have been meant
-// to matter.
+// read decodes the body of a request. It refuses unknown fields, because their sender expects an
+// effect.
 func read[T any](r *http.Request) (T, error) {
 	var into T
 	decoder := json.NewDecoder(r.Body)

@@ -303,7 +303,7 @@ func (a *API) events(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// eventsIn returns the events of a namespace that match a field selector and are about some
+// eventsIn returns the events of a namespace that match a field selector and are about the wanted
 // objects. It also reports whether there are more events than it reads.
 func (a *API) eventsIn(ctx context.Context, namespace, fields string, about func(*corev1.ObjectReference) bool) (found []Event, more bool, err error) {
 	var list corev1.EventList

@@ -109,7 +109,7 @@ func signalOf(revision *v1alpha1.ClusterExtensionRevision) Signal {
 }
 
 // comparison returns the name of the diff that shows the changes of a revision: against the rolled
-// out revision, or against the previous one.
+// out revision, or against the previous revision.
 func comparison(e overview.Extension, revision *v1alpha1.ClusterExtensionRevision) string {
 	if earlier := e.Before(revision); earlier != nil {
 		return earlier.Name + ".." + revision.Name

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The kinds of messages of a stream, besides those with content.
+// The kinds of messages without content.
 const (
 	// kindSynced means that all present objects were sent.
 	kindSynced = "synced"

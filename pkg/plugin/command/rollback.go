@@ -153,7 +153,7 @@ func (d *deployment) target(ctx context.Context, to string) (string, error) {
 	if to != "" {
 		return named(d.name, to, rows)
 	}
-	// A rollback to the current revision or an abandoned revision makes no sense.
+	// The current revision and abandoned revisions are no targets of a rollback.
 	current := len(rows) - 1
 	for current > 0 && (isGone(rows[current].State) || rows[current].State == string(v1alpha1.LifecycleStateArchived)) {
 		current--

@@ -19,7 +19,7 @@ import (
 // recordedAt returns the time at which testdata/recorded was recorded.
 func recordedAt() time.Time { return time.Date(2026, 11, 23, 1, 46, 0, 0, time.UTC) }
 
-// run runs a command on recorded answers, on a terminal with some columns, or without a terminal.
+// run runs a command on recorded answers, on a terminal of a given width, or without a terminal.
 func run(t testing.TB, server *plugintest.Server, columns int, env map[string]string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errors bytes.Buffer

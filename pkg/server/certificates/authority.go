@@ -29,8 +29,7 @@ const (
 	// bundleKey is the key of the Secret for all trusted certificates: the authority, and the
 	// former authority while leaves of it may exist. cert-manager's injector reads the same key.
 	bundleKey = "ca.crt"
-	// authorityBackdate makes an authority valid on machines whose clock is behind the clock of the
-	// replica that created it.
+	// authorityBackdate makes an authority valid for replicas and hosts with a slow clock.
 	authorityBackdate = 24 * time.Hour
 	// overlap is the time for which a former authority stays in the bundle: twice the life of its
 	// last leaf.

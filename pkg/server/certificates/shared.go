@@ -90,8 +90,8 @@ func (s *Shared) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// succeed replaces the authority in its Secret. If several replicas try, one succeeds; the others
-// get a conflict and read the Secret again.
+// succeed replaces the authority in its Secret. If several replicas try, only one succeeds. The
+// other replicas get a conflict and read the Secret again.
 func (s *Shared) succeed(ctx context.Context, old *Authority, secret *corev1.Secret, now time.Time) (*Authority, error) {
 	data, err := newAuthority(s.name, now, old.PEM)
 	if err != nil {

@@ -64,7 +64,7 @@ type Rollbacks interface {
 	revisionrollback.StoredVersions
 }
 
-// New makes the clients. It sends no request.
+// New creates the clients. It sends no request.
 func New(options Options) (*Reads, error) {
 	r := &Reads{Options: options}
 	var err error

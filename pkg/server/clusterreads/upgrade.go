@@ -56,7 +56,7 @@ type waiting struct {
 	name string
 }
 
-// Upgrade returns the part of some objects that a caller may see.
+// Upgrade returns the wanted objects that a caller may see.
 func (u *upgrades) Upgrade(ctx context.Context, caller user.Info, wanted map[manifest.ID]bool) readiness.Live {
 	s := &state{upgrades: u, caller: caller, wanted: wanted, waiting: map[types.NamespacedName][]waiting{}}
 	admission := admissionregistrationv1.SchemeGroupVersion

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// childArgument makes this program run the embedded etcd for another process of it. It has the
+	// childArgument makes this program run the embedded etcd for its parent process. It has the
 	// form of a flag, so that a program that does not know it exits with an error.
 	childArgument = "--embedded-etcd"
 	// longOutage is the length of an outage of the embedded etcd after which the caller starts

@@ -57,7 +57,7 @@ func decoder() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }
 
-// accept takes objects of one kind, or lists of them, and sets their defaults.
+// accept accepts objects of one kind, or lists of them, and sets their defaults.
 func accept[T metav1.Object](withDefaults func(T)) loader.AcceptObjectFunc[T] {
 	return func(object runtime.Object) ([]T, error) {
 		objects := []runtime.Object{object}

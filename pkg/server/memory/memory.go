@@ -14,9 +14,9 @@ const (
 	// quietBytes bounds the allocations in an interval that counts as idle. Watches, leases and
 	// probes allocate less.
 	quietBytes = 8 << 20
-	// leastSpare is the least gain of a collection, in bytes. leastSparePart is the divisor
-	// for the least gain as a part of the used memory, because a collection scans all of that. An
-	// idle server makes leastSpare of garbage in 20 s, and collects it in about 30 ms.
+	// leastSpare is the least gain of a collection, in bytes. The gain must also be at least the
+	// used memory divided by leastSparePart, because a collection scans all used memory. An idle
+	// server creates this much garbage in 20 s, and collects it in about 30 ms.
 	leastSpare     = 6 << 20
 	leastSparePart = 8
 )

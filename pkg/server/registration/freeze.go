@@ -16,8 +16,8 @@ import (
 )
 
 // ensureFreezePolicy makes the host verify the author of a freeze. A ConfigMap does not record its
-// author: clients choose their names in managedFields themselves. So users write their names, and
-// the host, which knows the user, refuses another name.
+// author: clients choose their names in managedFields themselves. So users write their own name
+// into it. The host knows the user, and refuses any other name.
 func (r *Registration) ensureFreezePolicy(ctx context.Context) error {
 	for _, object := range r.freezeObjects() {
 		_, err := object.Apply(ctx)

@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
 
-// userRoleManifests are the ClusterRoles for people; artifacts/deploy has the same.
+// userRoleManifests are the ClusterRoles for people, the same as in artifacts/deploy.
 //
 //go:embed userroles.yaml
 var userRoleManifests []byte

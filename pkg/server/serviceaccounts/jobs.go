@@ -25,7 +25,7 @@ type Limit struct {
 }
 
 // whole is true for requests to objects themselves. Some subresources act at once, and a connection
-// could be used for any purpose behind it.
+// through a subresource could be used for any purpose.
 const whole = "(!has(request.subResource) || request.subResource == '') && request.operation != 'CONNECT'"
 
 // Jobs returns the jobs that have their own identities.

@@ -72,8 +72,8 @@ func New(o Options) *Guard {
 	}
 }
 
-// Establish checks whether this is the store that the host cluster knows. At the first start it
-// records each in the other. Its decision holds for the whole run.
+// Establish checks whether this is the store that the host cluster knows. At the first start it gives
+// the store an identity, and records it in the host. Its decision holds for the whole run.
 //
 // It never guesses. It waits for a busy host, since requests reach Penstock only through the host.
 // Any other obstacle, such as an etcd that does not answer or an unreadable witness, makes this run

@@ -159,7 +159,7 @@ func (h *Health) Run(ctx context.Context) {
 func (h *Health) run(ctx context.Context) {
 	log := klog.FromContext(ctx).WithName("store")
 	ctx = klog.NewContext(ctx, log)
-	// made is the time of the last reclamation, by whether etcd was full.
+	// made holds the times of the last reclamations: while etcd was full, and while it was not.
 	made := map[bool]time.Time{}
 	var tidied time.Time
 	var revision int64

@@ -27,8 +27,8 @@ import (
 // reports that another process fills the volume.
 const volumeLook = 2 * time.Second
 
-// bytesPerByte is the number of bytes on the volume that one byte of a request may take, in the
-// write-ahead log and in the database.
+// bytesPerByte is the number of bytes on the volume for each byte of a request: in the write-ahead
+// log and in the database.
 const bytesPerByte = 2
 
 // space knows whether there is room on the volume of the embedded etcd. A nil space, of an external
