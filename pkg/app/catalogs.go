@@ -60,7 +60,8 @@ type Catalogs struct {
 	CatalogdCAFile string
 	// CatalogdNamespaces are the namespaces in which Penstock looks for the lease of catalogd.
 	CatalogdNamespaces []string
-	// TakeOver makes Penstock write ClusterCatalogs after catalogd was removed.
+	// TakeOver lets Penstock write ClusterCatalogs although catalogd's lease exists, unless
+	// catalogd holds the lease.
 	TakeOver bool
 
 	// Inventory holds the known catalogs.

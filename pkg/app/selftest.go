@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// trialTimeout limits the time for which the first self-test may delay the controllers.
+// trialTimeout limits how long the first self-test may delay the controllers.
 const trialTimeout = 5 * time.Second
 
 // trialBackoff returns the backoff between self-tests that gave no result.

@@ -54,12 +54,11 @@ type Observation struct {
 	At time.Time
 	// Unreachable is true when the cluster did not answer. The other fields keep their last values.
 	Unreachable bool
-	// UID identifies the cluster to which the Secret leads; empty while unknown.
+	// UID is the uid of the cluster in the Secret; empty while unknown.
 	UID string
 	// Change is the digest of the change that the cluster would see; empty while unknown.
 	Change string
-	// Attempt is the attempt to which Content and Failed belong, read from the mark of the written
-	// child.
+	// Attempt is the attempt of Content and Failed. The mark of the written child has it.
 	Attempt int64
 	// Content is the digest of the last content that was rolled out; empty while a rollout is in
 	// progress.
@@ -85,8 +84,8 @@ type Situation struct {
 	// Room is the number of clusters that may begin now, after all rollouts in progress are
 	// counted.
 	Room int
-	// Members maps each cluster of the plan, and each other cluster with a child of the set, to
-	// true if the set selects it. While MembersKnown is false, no cluster leaves.
+	// Members has the clusters of the plan and all other clusters with a child of the set. The
+	// value is true if the set selects the cluster. While MembersKnown is false, no cluster leaves.
 	Members      map[string]bool
 	MembersKnown bool
 	// Clusters holds the observations by name. A cluster without an observation counts as

@@ -33,7 +33,7 @@ type memory struct {
 	// soaked holds the clusters that were healthy for the whole soak time until now. ever holds the
 	// clusters that were so at any time.
 	soaked, ever map[string]bool
-	// changing holds the clusters that were written and for which no look showed the end.
+	// changing holds the clusters that were written, until a look shows the end.
 	changing map[string]bool
 }
 

@@ -249,8 +249,8 @@ func (s *story) joins(present ...string) *story {
 
 func sick(seen *Observation) { seen.Healthy = false }
 
-// TestPresent: clusters that have the content already count against the bounds of their wave, and later waves
-// wait while one of them is not healthy. They never change, and users can skip them.
+// TestPresent: clusters that have the content already count against the bounds of their wave. Later
+// waves wait while any of them is unhealthy. These clusters never change, and users can skip them.
 func TestPresent(t *testing.T) {
 	of := func() *story { return tell(t, 1, 3).joins("c00", "c01", "c02") }
 	of().after(0, nil).after(time.Minute, nil).is(Completed, Present, Present, Present, Succeeded)

@@ -72,8 +72,8 @@ type Options struct {
 	// SeesLeases is true if the leases of catalogd can be watched. Otherwise Penstock writes
 	// nothing, because catalogd may be running.
 	SeesLeases bool
-	// CatalogdNamespaces lists the namespaces in which a lease of catalogd counts. In other
-	// namespaces, any user who may create leases could stop Penstock.
+	// CatalogdNamespaces lists the namespaces of leases of catalogd. Leases in other namespaces are
+	// ignored, because any user with the right to create one could stop Penstock.
 	CatalogdNamespaces []string
 	// TakeOver lets this process write ClusterCatalogs although catalogd's lease exists, unless
 	// catalogd holds the lease.

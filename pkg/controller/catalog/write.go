@@ -60,7 +60,7 @@ func (c *Controller) baseOf(name string) string {
 	return strings.TrimSuffix(c.Base, "/") + "/" + name
 }
 
-// writeLabel writes the label by which extensions select the catalog, as OLM's webhook does. It
+// writeLabel writes the label that extensions use to select the catalog, as OLM's webhook does. It
 // returns the updated object, or nil if it was deleted.
 func (c *Controller) writeLabel(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if object.GetLabels()[clustercatalog.NameLabel] == object.GetName() {

@@ -30,8 +30,8 @@ func (s *scope) budget() *rollout.Budget {
 	return budget
 }
 
-// acknowledged returns the tokens by which users acknowledged a deletion that status or a diff
-// showed.
+// acknowledged returns the tokens in the annotation that acknowledges deletions. Status or a diff
+// showed them to users.
 func acknowledged(revision *olmv1alpha1.ClusterExtensionRevision) []string {
 	var tokens []string
 	for token := range strings.SplitSeq(revision.Annotations[olmv1alpha1.AcknowledgeDeletionAnnotation], ",") {

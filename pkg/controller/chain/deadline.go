@@ -52,7 +52,7 @@ func unanswered(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) b
 	return limited && !now.Before(at)
 }
 
-// answerDeadline returns the time by which MetricChecks must answer, if there is one.
+// answerDeadline returns the deadline for the answers of MetricChecks, if there is one.
 func answerDeadline(revision *olmv1alpha1.ClusterExtensionRevision) (time.Time, bool) {
 	end, available := soaked(revision, revision.Status.Conditions)
 	return end.Add(time.Duration(revision.Spec.ProgressDeadlineMinutes) * time.Minute),

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// repeatAfter is the time in which the same event of a revision is not repeated, so that a
-	// flapping state causes one event.
+	// repeatAfter is how long the same event of a revision is not repeated, so that a flapping
+	// state causes one event.
 	repeatAfter = time.Hour
 	// maxMilestones bounds the different events of a revision that are remembered, and so the
 	// events within repeatAfter. End events are always recorded.

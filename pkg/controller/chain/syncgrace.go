@@ -11,10 +11,10 @@ import (
 // missing answers.
 const syncGrace = time.Minute
 
-// inSyncGrace reports whether status stays unchanged while new watches have not answered. After a
-// start of the process, nothing is known about a healthy revision, and that must not make it
-// unavailable for a moment. The grace ends with its time, with a known failure of an object, and
-// with a new generation.
+// inSyncGrace reports whether status stays unchanged while new watches have not answered. Nothing
+// is known about a revision after a start of the process. That must not make it unavailable for a
+// moment. The grace ends after syncGrace, with a known failure of an object, and with a new
+// generation.
 func (s *scope) inSyncGrace(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollout.LayerReport) bool {
 	known := s.known[revision.UID]
 	if layer == nil || !layer.Unknown || !syncing(layer) {

@@ -58,8 +58,8 @@ func TestTarget(t *testing.T) {
 		// the inventory.
 		recorded string
 		held     int
-		// targetErr tells whether an error is wanted, with Available and Failing of the newest
-		// revision.
+		// targetErr is true if an error is wanted. available and failing are the conditions of the
+		// newest revision.
 		targetErr          bool
 		available, failing metav1.ConditionStatus
 		// cluster and left are the cluster and the number of objects of the inventory in the end.

@@ -259,8 +259,8 @@ func (c *Controller) setFinalizers(ctx context.Context, object *unstructured.Uns
 	return err
 }
 
-// leaveAfter is the time for which a deleted ChartKind waits for the rights of its ServiceAccount.
-// Then the engine releases its custom resources.
+// leaveAfter is how long a deleted ChartKind waits for the rights of its ServiceAccount. Then the
+// engine releases its custom resources.
 const leaveAfter = 2 * time.Minute
 
 // leave releases the custom resources of a deleted ChartKind. Installed objects stay, in a chain

@@ -106,12 +106,11 @@ func (s *served) waitsForWorkloads(key string) bool {
 	return true
 }
 
-// settle is the time in which a workload's controller may not have observed a change, before status
-// reports it.
+// settle is how long status waits for a workload's controller to observe a change.
 const settle = 2 * time.Second
 
-// waitsForSettling delays a look that would turn a ready custom resource to not ready, only because
-// the workload's controller has not yet observed a change.
+// waitsForSettling delays a look at a ready custom resource whose workload's controller has not yet
+// observed a change. Otherwise the custom resource would be not ready for a moment.
 func (s *served) waitsForSettling(key string, object *unstructured.Unstructured, workloads report.Workloads) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

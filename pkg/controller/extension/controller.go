@@ -117,7 +117,7 @@ type Options struct {
 	ByHelm, KeepReleases bool
 	// Windows decides whether an upgrade may begin that no user has just requested.
 	Windows Windows
-	// Inventories and Conditions tell whether the installed operator is upgradeable.
+	// Inventories and Conditions show whether the installed operator is upgradeable.
 	Inventories Inventories
 	Conditions  Conditions
 	// Values reads the Secrets and ConfigMaps from which extensions take values.
@@ -150,7 +150,7 @@ type Controller struct {
 	waiting map[string]bool
 	// windowed holds the extensions whose last pass waits for a maintenance window.
 	windowed map[string]bool
-	// requiring holds, by extension, the packages for which the bundle waited in the last pass.
+	// requiring holds, by extension, the packages that the bundle still required in the last pass.
 	requiring map[string][]string
 	// followed holds the objects from which extensions take values.
 	followed map[valueObject]*followed
@@ -159,8 +159,8 @@ type Controller struct {
 	following sync.WaitGroup
 	// orphaning holds the names of deleted extensions that orphan their revisions.
 	orphaning map[types.UID]string
-	// leftAlone holds, by name, the uid of each extension for which Penstock has reported that
-	// operator-controller manages it.
+	// leftAlone holds, by name, the uids of extensions that operator-controller manages, after an
+	// event has reported that.
 	leftAlone map[string]types.UID
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Labels by which OLM's clients find the revisions of an extension.
+// Labels that OLM's clients use to find the revisions of an extension.
 const (
 	ownerKindLabel = "olm.operatorframework.io/owner-kind"
 	ownerNameLabel = "olm.operatorframework.io/owner-name"

@@ -117,7 +117,7 @@ func (s *scope) wanted(labels map[string]string) helmapplier.Wanted {
 	}
 }
 
-// ownerLabels returns the labels by which operator-controller finds the objects of its releases.
+// ownerLabels returns the labels that operator-controller uses to find the objects of its releases.
 func (s *scope) ownerLabels() map[string]string {
 	return map[string]string{ownerKindLabel: extension.Kind.Kind, ownerNameLabel: s.extension.Name}
 }

@@ -377,7 +377,7 @@ func (p *plane) isEngines() bool {
 }
 
 // leads runs a process with the gate on or off until the condition holds, or until it dies after a
-// number of writes; negative for never. It reports whether the process died.
+// number of writes; negative means never. It reports whether the process died.
 func (p *plane) leads(off bool, dies int, is func() bool) (died bool) {
 	p.turn(off)
 	p.mu.Lock()

@@ -176,8 +176,8 @@ func TestOrphanByHelm(t *testing.T) {
 	for i, policy := range []string{"Orphan", "Delete"} {
 		p.apply(func(object *unstructured.Unstructured) { annotate(object, extension.TeardownPolicyAnnotation, policy) })
 		if policy == "Delete" {
-			// A user who may write the extension does not thereby get the right to delete objects
-			// that must be kept.
+			// The right to write the extension does not include the right to delete objects that
+			// must be kept.
 			p.lacks["delete"], p.lacks["bypass"] = true, true
 			p.leads(true, -1, func() bool {
 				return p.condition("Ready") == "False/Denied" && strings.Contains(p.message("Ready"), "alice cannot delete")

@@ -92,7 +92,7 @@ func grants(phases []source.Phase) map[string][]rbacv1.PolicyRule {
 	return rules
 }
 
-// rulesIn returns the rules that a role grants: only a user who has them may write the role.
+// rulesIn returns the rules that a role grants. A user needs all of them to write the role.
 func rulesIn(object manifest.Object) []rbacv1.PolicyRule {
 	if object.ID.Group != rbacv1.GroupName || !strings.HasSuffix(object.ID.Kind, "Role") {
 		return nil

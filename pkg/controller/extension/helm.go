@@ -34,7 +34,7 @@ type Releases interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// Objects accesses the objects of the cluster to which Helm applies.
+// Objects accesses the objects in the target cluster of Helm.
 type Objects interface {
 	// Metadata returns the metadata of an object, or nil if it does not exist. served is false if
 	// the cluster serves no version of its kind.

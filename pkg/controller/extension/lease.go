@@ -78,9 +78,10 @@ const (
 	otherAbsent
 )
 
-// other reports whether operator-controller is running. It gives up its lease for a while during a
-// restart, so a lease without a holder does not prove that it was removed. Leases in namespaces
-// where it is not installed are ignored: any user who may create a lease there could stop Penstock.
+// other reports whether operator-controller is running. During a restart it gives up its lease for
+// a while. So a lease without a holder does not prove that it was removed. Leases in namespaces
+// without operator-controller are ignored: any user with the right to create one could stop
+// Penstock.
 func (c *Controller) other() other {
 	found, err := c.knownLeases()
 	if err != nil {

@@ -201,7 +201,8 @@ func (c *Controller) addRelated(before, now *unstructured.Unstructured) {
 	}
 }
 
-// noteRequiring records the packages for which the bundle of an extension waits; nil for none.
+// noteRequiring records the missing packages that the bundle of an extension requires; nil for
+// none.
 func (c *Controller) noteRequiring(name string, requires []source.Requirement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -36,7 +36,7 @@ type scope struct {
 	resolved *status.Bundle
 	// unasked is true for a revision that no user just requested, and that needs no approval.
 	unasked bool
-	// later names the window for which an approval for later waits; empty for none.
+	// later names the window that an approval for later waits for; empty for none.
 	later string
 	// byHelm is true if Helm applies the extension.
 	byHelm bool

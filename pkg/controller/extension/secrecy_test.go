@@ -38,9 +38,9 @@ func (p *plane) lack(verbs ...string) {
 	}
 }
 
-// TestGuessedSecret: content with a Secret that a user has no right to know is not proposed for
-// that user, because its digest could be compared. It is not compared with the installed content
-// either.
+// TestGuessedSecret: the content has a Secret that the user has no right to know. It is not
+// proposed for that user, because users could compare its digest. Penstock does not compare it with
+// the installed content.
 func TestGuessedSecret(t *testing.T) {
 	for name, tc := range map[string]struct{ text, after string }{
 		"Other": {"other", "1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock"},

@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/values"
 )
 
-// collectEdits is the time for which edits of Secrets and ConfigMaps are collected, so that several
-// edits make one revision.
+// collectEdits is how long edits of Secrets and ConfigMaps are collected, so that several edits
+// make one revision.
 const collectEdits = 10 * time.Second
 
 // ValueObjects reads Secrets and ConfigMaps of the host, without impersonation.

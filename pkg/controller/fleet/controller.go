@@ -84,7 +84,7 @@ type Options struct {
 	// Key verifies the author stamps of sets, and signs the stamps of children.
 	Key    author.Key
 	Rights maker.Rights
-	// Look returns the uid of the cluster to which a configuration leads.
+	// Look returns the uid of the cluster of a configuration.
 	Look  func(ctx context.Context, config *rest.Config) (string, error)
 	Clock clock.WithTicker
 }

@@ -50,8 +50,8 @@ type Options struct {
 	// CustomResourceDefinition.
 	Windows     dynamic.Interface
 	Definitions metadata.Interface
-	// Clock is the clock of this machine. Skew returns how far it is ahead of the host's clock, to
-	// which windows refer.
+	// Clock is the clock of this machine. Skew returns how far it is ahead of the host's clock.
+	// Windows use the host's clock.
 	Clock clock.WithTicker
 	Skew  func() time.Duration
 }

@@ -9,7 +9,8 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Identity tells as which user the next revision is created, and whether a user must approve it.
+// Identity is the user that the next revision is created as. It also has the reason for an
+// approval, if one is needed.
 type Identity struct {
 	// As is the impersonated user. It is nil only for a proposal whose approver acts as themselves.
 	As user.Info
@@ -35,8 +36,8 @@ func (i Identity) Who() user.Info {
 
 // FrontEnd gives access to the object that requests revisions. C is its rendered content.
 type FrontEnd[C any] interface {
-	// Decide is the policy. It returns the identity of the next revision, which includes the need
-	// for approval, or the reason why none may be created now.
+	// Decide is the policy. It returns the identity of the next revision, with the reason for an
+	// approval, or the reason why no revision may be created now.
 	Decide(ctx context.Context) (Identity, *Outcome)
 	// Render renders and checks the content. same is true if the newest revision has it.
 	Render(ctx context.Context, identity Identity) (content C, same bool, stopped *Outcome)

@@ -53,9 +53,8 @@ func (c *Chain) heldAlready(ctx context.Context, digest string, identity Identit
 	return c.Proposed(ctx, digest, identity.Stamp)
 }
 
-// heldAnew records the present reason of a hold in the proposal of a digest, or in its declined
-// proposal, because the list or the policy may have changed. A declined proposal keeps its earlier
-// reasons.
+// heldAnew records the present reason of a hold in the proposal of a digest. The list or the policy
+// may have changed since the proposal was created. A declined proposal keeps its earlier reasons.
 func (c *Chain) heldAnew(ctx context.Context, digest string, identity Identity) *Outcome {
 	annotations := map[string]any{olmv1alpha1.HeldByAnnotation: nil, olmv1alpha1.HeldUnderAnnotation: nil}
 	under := ""
@@ -127,8 +126,8 @@ func (r *Review) holds(diff *olmv1alpha1.RevisionDiff) (reasons, lines []string)
 	return reasons, lines
 }
 
-// Compare returns the changes of the next revision of the chain, as a reviewer of the proposal sees
-// them, independent of the rights of the identity.
+// Compare returns the changes of the next revision of the chain. A reviewer of the proposal sees
+// the same, because the rights of the identity do not matter.
 func (c *Chain) Compare(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) (*olmv1alpha1.RevisionDiff, *Outcome) {
 	revision.Spec.LifecycleState = olmv1alpha1.LifecycleStatePaused
 	diff, err := c.Own.Propose(ctx, revision.Name, revision, metav1.CreateOptions{FieldManager: c.FieldManager})

@@ -18,7 +18,7 @@ const (
 	// number of values. Further values become "other".
 	maxPhases, maxKinds, maxManagers = 50, 100, 30
 	otherValue                       = "other"
-	// unknownManager is the manager of changes for which managedFields has no entry.
+	// unknownManager is the manager of changes without an entry in managedFields.
 	unknownManager = "unknown"
 	// maxFights bounds the remembered repairs, each with the manager that had changed the object.
 	maxFights = 1000

@@ -14,7 +14,7 @@ type Fleet struct {
 	Set string
 	// States counts the clusters by state.
 	States map[string]int
-	// Waits lists the distinct reasons for which the rollout waits.
+	// Waits lists the distinct reasons of the rollout to wait.
 	Waits []string
 }
 

@@ -111,8 +111,8 @@ func (s *scope) live(item *v1alpha1.PlanItem) *unstructured.Unstructured {
 	return live
 }
 
-// pauseNoted is the interval at which status records the length of a pause, so that the next leader
-// does not count the pause as time of work.
+// pauseNoted is how often status records the length of a pause. So the next leader does not count
+// the pause as time of work.
 const pauseNoted = 5 * time.Minute
 
 // pause measures how long the awaited object is paused, because WaitTimeout excludes that time.

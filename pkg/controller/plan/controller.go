@@ -148,8 +148,7 @@ type memory struct {
 	// tidied is true after the open runs of deleted plans with the same name were ended.
 	tidied    bool
 	inventory rollout.Inventory
-	// work identifies the run or phase to which the inventory belongs. Other work starts from
-	// scratch.
+	// work identifies the run or phase of the inventory. New work starts with an empty inventory.
 	work string
 	// allowed is the run for which the approvers were found to have the rights.
 	allowed int64

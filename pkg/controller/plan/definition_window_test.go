@@ -14,7 +14,7 @@ func ofNUMA(p *hco.ConfigurationPlan) { p.Spec.Profile = "numa" }
 
 // TestOwnProfileInItsWindow: the shipped profile for NUMA reads only the facts that it declares.
 // The plan is approved by day and executed at night, node by node. Drift is reported. The rollback
-// reboots as many nodes, also in a window.
+// reboots the same number of nodes, also in a window.
 func TestOwnProfileInItsWindow(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.defineAs("numa", nil)

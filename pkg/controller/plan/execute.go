@@ -108,9 +108,9 @@ func (s *scope) execute(ctx context.Context) error {
 	return s.finish(ctx)
 }
 
-// unchanged checks, before the first write of a run, that every target is as reviewed and that no
-// further manager has fields which the plan would take. The first item may reboot nodes, and must
-// not do so for a plan that fails at the second item. Each item is checked again in its turn.
+// unchanged runs before the first write of a run. It checks that every target is as reviewed, and
+// that the plan would take no further fields. The first item may reboot nodes, and must not do so
+// for a plan that fails at the second item. Each item is checked again in its turn.
 func (s *scope) unchanged(ctx context.Context, manifests map[manifest.Digest][]byte) (bool, error) {
 	status := &s.plan.Status
 	seen := s.followItems()
@@ -190,7 +190,7 @@ func (s *scope) start(ctx context.Context, item *v1alpha1.PlanItem) error {
 	if err := s.save(ctx); err != nil {
 		return err
 	}
-	// The record of the run must exist whatever happens next.
+	// The record of the run must exist even if the process dies now.
 	return s.record(ctx, "")
 }
 

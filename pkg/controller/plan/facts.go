@@ -168,8 +168,8 @@ func trimDefinition(delivered any) (any, error) {
 	return delivered, nil
 }
 
-// trimObject drops data that no profile reads: the content of files in MachineConfigs, which is
-// most of their size, and the parameters of fence agent templates, which may be credentials.
+// trimObject drops data that no profile reads. The content of files in MachineConfigs is most of
+// their size. The parameters of fence agent templates may be credentials.
 func trimObject(delivered any) (any, error) {
 	object, ok := delivered.(*unstructured.Unstructured)
 	if !ok {

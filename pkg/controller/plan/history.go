@@ -159,9 +159,9 @@ func applied(item v1alpha1.PlanItem) bool {
 	return item.Applied || item.State == v1alpha1.ItemCompleted && item.Action != v1alpha1.ItemNone
 }
 
-// mayBeWritten reports whether the target of an interrupted item may have been written, because a
-// process can stop between the write and its record. An unknown item counts as written: reviewers
-// see what a rollback restores, but not what it omits.
+// mayBeWritten reports whether the target of an interrupted item may have been written. A process
+// can die between the write and its record. An unknown item counts as written: reviewers see all
+// that a rollback restores, but not its omissions.
 func (s *scope) mayBeWritten(item v1alpha1.PlanItem) bool {
 	if item.Action == v1alpha1.ItemNone {
 		return false

@@ -104,9 +104,8 @@ func (s *scope) shown(ctx context.Context, before, after *manifest.Object, targe
 	return bounded(change.Unified, v1alpha1.MaxItemDiffBytes), nil
 }
 
-// redacted returns the cluster's message about a write without its quotes of the target, because
-// users who may read plans need not have the right to read the target. It may quote values of the
-// plan itself.
+// redacted returns the cluster's message about a write without quotes of the target. Not every
+// reader of a plan may read the target. Quotes of the plan's own values stay.
 func (s *scope) redacted(id manifest.ID, body []byte, message string) string {
 	live, presence := watchedTarget(s.Engine.Observer, id)
 	if presence != observe.Present {

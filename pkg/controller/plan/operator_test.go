@@ -45,8 +45,7 @@ type node struct {
 	stuck bool
 }
 
-// newOperator creates pools with some nodes each. dropIns tells whether their kubelets read drop-in
-// files.
+// newOperator creates pools with some nodes each. With dropIns, their kubelets read drop-in files.
 func newOperator(l *lab, dropIns bool, sizes map[string]int) *operator {
 	o := &operator{cluster: l.cluster, now: l.clock.Now, nodes: map[string][]*node{}, unrenderable: map[string]bool{}}
 	start := "ExecStart=/usr/bin/kubelet"

@@ -341,8 +341,8 @@ func (n *novel) well() {
 	clear(n.cluster.missing)
 }
 
-// atRest checks the end state without obstacles: no plan is stuck, and every plan reports what it
-// waits for.
+// atRest checks the end state without obstacles: no plan is stuck, and every waiting plan has a
+// reason.
 func (n *novel) atRest() {
 	active := 0
 	for _, name := range n.plans() {

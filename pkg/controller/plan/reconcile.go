@@ -100,8 +100,8 @@ type overtakenError struct{ err error }
 func (e *overtakenError) Error() string { return e.err.Error() }
 func (e *overtakenError) Unwrap() error { return e.err }
 
-// quiet is the time for which a plan that fails repeatedly keeps showing the same error. Each write
-// causes another pass at once. An error whose text always differs, such as one with a port, would
+// quiet is how long a plan that fails repeatedly keeps showing the same error. Each write causes
+// another pass at once. An error whose text always differs, such as one with a port, would
 // otherwise cause passes without a pause.
 const quiet = time.Minute
 

@@ -203,9 +203,9 @@ func undeclared(spec any) any {
 	return out
 }
 
-// TestRolloutsProperties: for random clusters, histories and faults, no item begins before all
-// nodes have the earlier item, no undeclared field changes, and a rollback restores the captured
-// state. FULL=1 runs more of them.
+// TestRolloutsProperties: clusters, histories and faults are random. No item begins before all
+// nodes have the earlier item. No undeclared field changes. A rollback restores the captured state.
+// FULL=1 runs more of them.
 func TestRolloutsProperties(t *testing.T) {
 	if checks := flag.Lookup("rapid.checks"); checks != nil && checks.Value.String() == checks.DefValue && os.Getenv("FULL") == "" {
 		if err := checks.Value.Set("15"); err != nil {

@@ -208,8 +208,8 @@ func TestFinishedPlanShowsValues(t *testing.T) {
 	}
 }
 
-// TestStatusShowsNoTarget: a plan shows no values of its targets in any phase, because users who
-// may read plans need not have the right to read targets.
+// TestStatusShowsNoTarget: a plan shows no values of its targets in any phase, because not every
+// reader of a plan may read the targets.
 func TestStatusShowsNoTarget(t *testing.T) {
 	const canary = "canary-in-the-target"
 	l := newStore(t).newLab(t).usual()

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance"
 )
 
-// hostTime returns the time by the clock of the host. Windows refer to that clock: a leader with a
-// wrong clock must not begin at another time than the approved one.
+// hostTime returns the time by the clock of the host. Windows use that clock. A leader with a wrong
+// clock must not begin at another time than the approved one.
 func (s *scope) hostTime() time.Time {
 	return s.Clock.Now().Add(-s.Skew())
 }

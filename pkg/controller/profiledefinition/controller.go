@@ -61,7 +61,7 @@ const (
 )
 
 // sweepRetry is the first delay after the identities could not be listed, and sweepRetryMost the
-// longest. If the default target is another cluster, the host may not have the engine's identity,
+// longest. If the default target is another cluster, the host possibly lacks the engine's identity,
 // which the request uses.
 const (
 	sweepRetry     = 10 * time.Second
