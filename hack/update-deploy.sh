@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes artifacts/deploy from the code: the rights that Penstock uses, the registration of its
-# webhooks, and the roles of users. It then writes the same parts of artifacts/chart. Tests of
+# webhooks, and the roles of users. It copies the common parts to artifacts/chart. Tests of
 # pkg/server/deployment fail when these are outdated.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

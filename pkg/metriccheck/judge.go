@@ -11,10 +11,11 @@ import (
 // Interval is the time between two queries of a MetricCheck for a revision.
 const Interval = 30 * time.Second
 
-// Judge returns the verdict of measurements for a rollout. Its objects are Available since a time,
-// and it succeeds at end or later. Earlier measurements do not count. A single No gives No. Yes
-// needs a Yes of each MetricCheck at the end, or within an Interval before. The verdict is empty
-// while all missing answers may still come. The message names the decisive MetricCheck.
+// Judge returns the verdict of measurements for a rollout. Its objects have been Available since a
+// time, and it succeeds at end at the earliest. Earlier measurements do not count. A single No
+// gives No. Yes needs a Yes of each MetricCheck at the end, or at most an Interval before. The
+// verdict is empty while all missing answers may still come. The message names the decisive
+// MetricCheck.
 func Judge(names []string, measured []v1alpha1.MetricMeasurement, since, end time.Time) (verdict v1alpha1.MetricVerdict, message string) {
 	verdict = v1alpha1.MetricYes
 	for _, name := range names {

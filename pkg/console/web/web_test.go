@@ -112,8 +112,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestServed: a browser does not get a file again that it has. A browser that accepts gzip gets
-// fewer bytes.
+// TestServed: a browser gets an unchanged file only once. A browser that accepts gzip gets fewer
+// bytes.
 func TestServed(t *testing.T) {
 	files, err := New(Provider{})
 	if err != nil {

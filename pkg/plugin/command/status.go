@@ -136,8 +136,7 @@ func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Clust
 	return nil
 }
 
-// readablePlans lists plans. For a user without the right to list them, it prints that, and the
-// other parts are shown.
+// readablePlans lists plans. If the user cannot list them, it prints that and returns none.
 func readablePlans(ctx context.Context, s *session.Session, cluster *session.Cluster) (*hcov1alpha1.ConfigurationPlanList, error) {
 	listed, err := cluster.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{})
 	switch {

@@ -53,7 +53,7 @@ func (r *Reads) newLive() (liveAnywhere, error) {
 type cluster struct {
 	config *rest.Config
 	// rights decides which objects users may see there. who is the user that reads the cluster.
-	// role is the role, for messages, that gives who its rights.
+	// role is advice about giving who its rights, for messages.
 	rights authorizer.UnconditionalAuthorizer
 	who    user.Info
 	role   string

@@ -17,7 +17,7 @@ const (
 	// The reserve lets etcd continue without growth: the next file of its write-ahead log (16 MiB),
 	// the records of deletions, and database pages until freed pages are reused.
 	leastReserve, maxReserve, reservePart = 48 * mib, 256 * mib, 20
-	// The ballast is removed when even the reserve is used, by etcd or by another process.
+	// The ballast is removed when less than half of the reserve is free.
 	leastBallast, maxBallast, ballastPart = 16 * mib, 64 * mib, 40
 )
 
