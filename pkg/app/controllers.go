@@ -187,8 +187,8 @@ func hostEvents(term leadership.Term, requests *targetclient.Counter) (typedcore
 }
 
 // recorderTo returns a recorder of the core group. The recorder of events.k8s.io treats an event
-// that differs only in its message as a repetition, and drops the message. Repairs, with the author
-// of the change, would be reported only once in six minutes for each revision (client-go,
+// that differs only in its message as a repetition, and drops the message. With it, a revision
+// would report repairs, and the authors of the changes, only once in six minutes (client-go,
 // tools/events/event_broadcaster.go, getKey).
 func recorderTo(ctx context.Context, term leadership.Term, sink record.EventSink) record.EventRecorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))

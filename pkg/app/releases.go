@@ -24,7 +24,7 @@ import (
 )
 
 // addReleases lets Helm apply extensions with the identity of the engine, and lets the engine take
-// their objects over again. It does nothing if the engine's cluster is not the host.
+// their objects back. It does nothing if the engine's cluster is not the host.
 func (s *Settings) addReleases(term leadership.Term, options *extension.Options) error {
 	if term.TargetName != "" {
 		return nil

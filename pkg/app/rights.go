@@ -13,9 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// rememberedFor is the time for which an "allowed" answer is cached. The authorizer of an API
-// server has the same default (k8s.io/apiserver/pkg/server/options,
-// DelegatingAuthorizationOptions).
+// rememberedFor is how long an "allowed" answer is cached. The authorizer of an API server has the
+// same default (k8s.io/apiserver/pkg/server/options, DelegatingAuthorizationOptions).
 const rememberedFor = 10 * time.Second
 
 type rights interface {

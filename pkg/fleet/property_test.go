@@ -31,7 +31,7 @@ type memory struct {
 	// last is the time of the last such look.
 	last map[string]time.Time
 	// soaked holds the clusters that were healthy for the whole soak time until now. ever holds the
-	// clusters that were so at any time.
+	// clusters that were healthy that long at any time.
 	soaked, ever map[string]bool
 	// changing holds the clusters that were written, until a look shows the end.
 	changing map[string]bool

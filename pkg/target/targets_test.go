@@ -139,7 +139,7 @@ func TestTargets(t *testing.T) {
 		t.Error("two chains have two engines for one cluster")
 	}
 
-	// Without its Secret nothing is rolled out. If the same cluster returns, its engine continues.
+	// Without the Secret nothing is rolled out. If the same cluster returns, its engine continues.
 	if err := w.client.CoreV1().Secrets("penstock").Delete(t.Context(), "hosted", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

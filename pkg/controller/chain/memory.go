@@ -42,8 +42,8 @@ type memory struct {
 // it during a pass.
 type ownWrite struct {
 	mu sync.Mutex
-	// latest is the revision as last written, nil once the cache has it. Without that, every
-	// revision would keep a second copy for days.
+	// latest is the revision as last written. It is nil once the cache has it, because most
+	// revisions have no other pass for days, and the copy takes memory.
 	latest *olmv1alpha1.ClusterExtensionRevision
 	// seen is the resourceVersion of the last change in the cache; empty for none.
 	seen string

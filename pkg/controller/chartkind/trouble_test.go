@@ -132,8 +132,7 @@ func TestFormerName(t *testing.T) {
 }
 
 // TestRenamed: a custom resource whose extension would have a new name is not installed a second
-// time, which would leave the first installation behind. The status of the existing installation is
-// still updated.
+// time. Otherwise the first installation would be left behind. Its status is still updated.
 func TestRenamed(t *testing.T) {
 	p := installedAs(t)
 	for _, restarted := range []bool{false, true} {

@@ -68,7 +68,7 @@ func (s *scope) watch(ctx context.Context) error {
 func (s *scope) reconsider() bool {
 	spec, status := s.plan.Spec, s.plan.Status
 	fresh := status.Approval != nil && status.Approval.Run == 0
-	// A missing approval was withdrawn: by DryRun and Apply between two passes.
+	// A missing approval was withdrawn, by DryRun and then Apply between two passes.
 	return spec.Action == v1alpha1.ActionDryRun || status.Approval == nil || fresh || status.InputsHash != governance.InputsHash(spec)
 }
 

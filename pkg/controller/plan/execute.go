@@ -271,7 +271,7 @@ func (s *scope) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
 		s.reason = governance.ReasonPlanStale
 		s.settle(item, v1alpha1.ItemFailed, "stale: "+failure.Message)
 	case failure.NeedsPerson:
-		// This run wrote the target before a crash, because the target has the plan's annotation.
+		// The target has the plan's annotation, so this run wrote it before a crash.
 		if failure.Reason == rollout.ReasonDrifted {
 			s.written(item)
 		}
