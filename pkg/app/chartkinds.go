@@ -24,7 +24,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// startChartKinds adds the loops of ChartKinds to a term.
 func (s *Settings) startChartKinds(ctx context.Context, term leadership.Term) error {
 	options, err := s.chartKindOptions(ctx, term)
 	if err != nil {

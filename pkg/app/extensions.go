@@ -33,7 +33,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/bundle"
 )
 
-// startExtensions adds the loop of ClusterExtensions to a term.
 func (s *Settings) startExtensions(ctx context.Context, term leadership.Term) error {
 	options, err := s.extensionOptions(ctx, term)
 	if err != nil {

@@ -24,7 +24,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// addFleet adds the loop of ClusterExtensionSets to a term.
 func (s *Settings) addFleet(ctx context.Context, term leadership.Term, of extension.Options, extensions *extension.Controller) error {
 	config := component(term.Host, "fleet")
 	options := fleet.Options{

@@ -17,7 +17,6 @@ type passes interface {
 	Oldest() (chain string, since time.Time)
 }
 
-// hanging returns a check for /livez.
 func hanging(running passes, clock clock.PassiveClock) func() error {
 	return func() error {
 		chain, since := running.Oldest()

@@ -12,7 +12,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// cluster answers self-tests from a list, and records calls.
 type cluster struct {
 	answers []error
 	tests   int

@@ -165,7 +165,6 @@ func Number(value int, percent bool, clusters, least int) (int, error) {
 	return value, nil
 }
 
-// digest hashes the kind and the JSON of content.
 func digest(kind string, content any) string {
 	raw, err := json.Marshal([]any{"penstock/" + kind + "/1", content})
 	if err != nil {

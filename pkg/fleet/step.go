@@ -147,7 +147,6 @@ func (s *step) leave() {
 	}
 }
 
-// leaving returns the clusters that would leave now.
 func (s *step) leaving() []string {
 	if !s.MembersKnown {
 		return nil

@@ -52,7 +52,6 @@ type Data struct {
 // Source returns the source attribute of a store's events; id is the store's id.
 func Source(id string) string { return "urn:penstock:store:" + id }
 
-// idOf returns the same id for the same parts.
 func idOf(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return hex.EncodeToString(sum[:16])

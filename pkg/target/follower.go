@@ -48,8 +48,7 @@ type way struct {
 	link *kubeconfig.Link
 	// used is the configuration of the link; nil while requests are refused.
 	used *rest.Config
-	// end stops the work of the engine.
-	end func()
+	end  func()
 }
 
 // run serves the Secret until ctx ends:

@@ -98,11 +98,9 @@ type Controller struct {
 	told     map[string]bool
 	complete bool
 	// kept counts, by digest, the temporary users of files.
-	kept map[string]int
-	// pulls holds the running attempts, by catalog.
+	kept  map[string]int
 	pulls map[string]pull
 
-	// collecting is held during the removal of unused files.
 	collecting sync.Mutex
 }
 
@@ -181,7 +179,6 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// lookAgain enqueues all existing and deleted catalogs.
 func (c *Controller) lookAgain() {
 	c.mu.Lock()
 	watching := c.watching

@@ -23,9 +23,8 @@ type known struct {
 	// ref is the image in use, with digest; empty for none.
 	ref      string
 	unpacked time.Time
-	// content is nil if nothing is served.
-	content *content.Content
-	index   *index.Index
+	content  *content.Content
+	index    *index.Index
 	// image is open so that no other process removes it; it may be nil.
 	image *image.Image
 
@@ -39,8 +38,7 @@ type known struct {
 	failures int
 	retry    time.Time
 	// polled is the time of the last request for the image.
-	polled time.Time
-	// succeeded and failed count attempts for metrics.
+	polled            time.Time
 	succeeded, failed int
 	lastAttempt       time.Time
 }
@@ -127,7 +125,6 @@ func (c *Controller) drop(k *known) {
 	k.generation, k.tried, k.err, k.blocked, k.failures, k.retry, k.polled = 0, false, nil, false, 0, time.Time{}, time.Time{}
 }
 
-// publish puts a catalog into the inventory.
 func (c *Controller) publish(catalog *clustercatalog.Catalog, k *known) {
 	c.Inventory.Put(inventory.Catalog{
 		Name: catalog.Name, Labels: catalog.SelectorLabels(), Priority: catalog.Spec.Priority,
@@ -167,7 +164,6 @@ func (c *Controller) forget(name string) error {
 // Tidy removes the content on disk that no catalog uses and no reader has open.
 func (c *Controller) Tidy() error { return c.collect() }
 
-// collect removes unused files from disk.
 func (c *Controller) collect() error {
 	// Concurrent runs would read folders that the other run removes.
 	c.collecting.Lock()

@@ -14,7 +14,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// watchDefinition watches ClusterCatalogs while the host serves them.
 func (c *Controller) watchDefinition(ctx context.Context) {
 	objectwatch.WhileDefined(ctx, c.Definitions, clustercatalog.DefinitionName, func(defined bool) {
 		if defined {
@@ -66,7 +65,6 @@ const (
 	nobodyKnows owner = iota
 	// weWrite means that Penstock writes, on the leader.
 	weWrite
-	// catalogdWrites means that OLM's catalogd is running.
 	catalogdWrites
 )
 

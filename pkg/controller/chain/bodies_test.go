@@ -31,7 +31,6 @@ func listing(objects ...string) func(*olmv1alpha1.ClusterExtensionRevision) {
 	}
 }
 
-// packs holds packs by root. opened counts the reads.
 type packs struct {
 	bodies map[string]map[manifest.Digest][]byte
 	opened int

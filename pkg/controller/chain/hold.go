@@ -27,7 +27,6 @@ type Owners interface {
 	Unfollow(chain string)
 }
 
-// ownerHold is the rollback that holds a chain's owner.
 type ownerHold struct {
 	hold  *store.Hold
 	owner metav1.OwnerReference
@@ -111,7 +110,6 @@ func (w *writer) hold(revision *olmv1alpha1.ClusterExtensionRevision, newest boo
 	}
 }
 
-// until describes when the hold ends.
 func (h ownerHold) until(newest *olmv1alpha1.ClusterExtensionRevision) string {
 	chain, _, _ := olm.ChainOf(newest.Name)
 	rollback := olm.RevisionName(chain, h.hold.Revision)

@@ -144,7 +144,6 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-// numbered returns the revision of argocd with a number.
 func numbered(number int64, change ...func(*olmv1alpha1.ClusterExtensionRevision)) *olmv1alpha1.ClusterExtensionRevision {
 	return revision(append([]func(*olmv1alpha1.ClusterExtensionRevision){func(r *olmv1alpha1.ClusterExtensionRevision) {
 		r.Name, r.UID, r.Spec.Revision = nameOf(number), uidOf(number), number

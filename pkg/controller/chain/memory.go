@@ -33,9 +33,8 @@ type memory struct {
 	// were computed.
 	inverted []release.Inversion
 	searched bool
-	// told holds the recorded events of the rollout.
-	told told
-	own  ownWrite
+	told     told
+	own      ownWrite
 }
 
 // ownWrite is this controller's last write to a revision, until the cache has it. The cache can get

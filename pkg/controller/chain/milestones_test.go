@@ -19,7 +19,6 @@ type life struct {
 	told told
 }
 
-// after computes the next status, and returns its events.
 func (l *life) after(at time.Duration, found finding) []string {
 	now := noon.Add(at)
 	before := l.Status

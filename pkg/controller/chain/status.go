@@ -86,7 +86,6 @@ type finding struct {
 	freeze *rollout.Freeze
 	// inverted holds the objects that depend on a later install level.
 	inverted []release.Inversion
-	// measured holds the last answers of MetricChecks.
 	measured []olmv1alpha1.MetricMeasurement
 	// invalid is the reason why the revision cannot be compiled.
 	invalid error
@@ -243,7 +242,6 @@ func (w *writer) succeed(revision *olmv1alpha1.ClusterExtensionRevision, found f
 	return ""
 }
 
-// progress reports whether a rollout is in progress.
 func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found finding, own share, message string) {
 	switch {
 	case isPaused(revision):

@@ -99,8 +99,7 @@ type Controller struct {
 
 	mu sync.Mutex
 	// kinds is nil while the host does not serve ChartKinds, or this is unknown.
-	kinds cache.SharedIndexInformer
-	// running holds the served ChartKinds, by name.
+	kinds   cache.SharedIndexInformer
 	running map[string]*served
 	renders map[string]int
 }

@@ -69,8 +69,7 @@ type plane struct {
 	metadata *metadatafake.FakeMetadataClient
 	key      author.Key
 	archive  []byte
-	// signed holds the signature records of charts, by reference.
-	signed map[string]*signer.Record
+	signed   map[string]*signer.Record
 
 	// account is the client of a ServiceAccount; it replaces host.
 	account dynamic.Interface
@@ -85,10 +84,9 @@ type plane struct {
 	version   int
 	// made lists revisions with their creators. writes counts the writes of a manager. renders
 	// counts the live reads before a creation.
-	made    []string
-	writes  map[string]int
-	renders int
-	// lacks holds the names of users without any right.
+	made      []string
+	writes    map[string]int
+	renders   int
 	lacks     map[string]bool
 	forbidden bool
 }
@@ -386,7 +384,6 @@ func (p *plane) roll(name, kind, reason string) {
 	})
 }
 
-// kind stores a ChartKind as alice.
 func (p *plane) kind(change func(spec map[string]any)) {
 	p.Helper()
 	p.kindOf("lamp", time.Now(), change)

@@ -39,13 +39,11 @@ type served struct {
 	account    Account
 	chart      *Pulled
 	namespaced bool
-	// definition is the uid of the CustomResourceDefinition.
 	definition types.UID
 	stop       func()
 	// refused is true if the cluster has refused a request, and the reason is not known yet.
 	refused atomic.Bool
-	// begun is the time since when it is served.
-	begun time.Time
+	begun   time.Time
 
 	// passes holds the custom resources that need a pass. looks holds those whose Ready and
 	// Progressing must be updated. Keys are namespace/name.
@@ -114,7 +112,6 @@ func onlyIdentity(object any) (any, error) {
 	}}, nil
 }
 
-// watch watches custom resources and inputs until ctx ends.
 func (s *served) watch(ctx context.Context) {
 	_, _ = s.resources.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(now any) { s.changed(ctx, nil, now) },
@@ -225,7 +222,6 @@ func (s *served) inputChanged(ctx context.Context, input chartkind.Input, object
 	}
 }
 
-// known returns the inputs of a custom resource.
 func (s *served) known(resource *unstructured.Unstructured) mapping.Inputs {
 	inputs := mapping.Inputs{}
 	for _, input := range s.spec.Inputs {
@@ -331,7 +327,6 @@ func revisionStateOf(revision *olmv1alpha1.ClusterExtensionRevision) revisionSta
 	}
 }
 
-// byChain returns the custom resource of a chain.
 func (c *Controller) byChain(chain string) (*served, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -116,10 +116,8 @@ type plane struct {
 	compared  int
 	running   *Controller
 	meanwhile func()
-	// writing is held during a write to the extension.
-	writing sync.Mutex
-	// watched is the newest watch of extensions.
-	watched atomic.Pointer[watch.Interface]
+	writing   sync.Mutex
+	watched   atomic.Pointer[watch.Interface]
 }
 
 // installed returns a plane with a process and lamp-1, which has succeeded.
@@ -450,7 +448,6 @@ type counter struct{ atomic.Int64 }
 
 func (c *counter) n() int { return int(c.Load()) }
 
-// change changes a revision as another writer.
 func (p *plane) change(name string, change func(*olmv1alpha1.ClusterExtensionRevision)) {
 	p.mu.Lock()
 	r := p.revisions[name].DeepCopy()

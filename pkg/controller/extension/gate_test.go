@@ -23,8 +23,7 @@ type releases struct {
 	*plane
 	mu sync.Mutex
 	// all holds the revisions of the release of lamp, newest first.
-	all []helmapplier.Revision
-	// contents holds the manifests of Penstock's revisions.
+	all      []helmapplier.Revision
 	contents map[string][][]byte
 	// live holds the existing objects by name. unserved holds kinds that the cluster does not
 	// serve.

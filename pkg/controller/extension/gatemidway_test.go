@@ -29,7 +29,6 @@ func installedByEngine(t *testing.T) *plane {
 	return p
 }
 
-// settledByHelm reports whether Helm has applied all desired content.
 func (p *plane) settledByHelm() bool {
 	return p.isHelms() && p.condition("Installed") == "True/Succeeded" && p.condition("Progressing") == "True/Succeeded"
 }

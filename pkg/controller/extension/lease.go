@@ -69,7 +69,6 @@ func (c *Controller) forgetLeftAlone(name string) {
 
 const eventLeftAlone = "LeftAlone"
 
-// other is the known state of OLM's operator-controller.
 type other int
 
 const (

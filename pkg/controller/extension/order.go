@@ -156,7 +156,6 @@ func requiredNames(object any) ([]string, error) {
 	return names, nil
 }
 
-// dependents returns the extensions that require the named one.
 func (c *Controller) dependents(name string) []*unstructured.Unstructured {
 	informer := c.informer()
 	if informer == nil {

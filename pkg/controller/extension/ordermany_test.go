@@ -93,7 +93,6 @@ func (e *estate) writes(name string) {
 	})
 }
 
-// is reads an extension from the host, or nil.
 func (e *estate) is(name string) *extension.Extension {
 	found, err := e.host.Tracker().Get(extension.Resource, "", name)
 	if err != nil {

@@ -37,8 +37,7 @@ type scope struct {
 	// unasked is true for a revision that no user just requested, and that needs no approval.
 	unasked bool
 	// later names the window that an approval for later waits for; empty for none.
-	later string
-	// byHelm is true if Helm applies the extension.
+	later  string
 	byHelm bool
 	// release holds the revisions of the Helm release, newest first, after they were read.
 	release []helmapplier.Revision

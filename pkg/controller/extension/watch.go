@@ -17,7 +17,6 @@ import (
 
 func definitionName() string { return extension.Resource.GroupResource().String() }
 
-// watchDefinition watches ClusterExtensions while the host serves them.
 func (c *Controller) watchDefinition(ctx context.Context) {
 	objectwatch.WhileDefined(ctx, c.Clients.Definitions, definitionName(), func(bool) { c.setExtensions(nil) }, c.watchExtensions)
 }

@@ -98,8 +98,7 @@ type Controller struct {
 	// known is nil while the host does not serve ClusterExtensionSets.
 	known *known
 	// looks holds the last read of each cluster, by Secret.
-	looks map[string]look
-	// previews holds the last previews, by set and cluster.
+	looks    map[string]look
 	previews map[string]map[string]preview
 	changing map[string]int
 }

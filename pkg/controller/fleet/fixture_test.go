@@ -81,9 +81,8 @@ type world struct {
 }
 
 type member struct {
-	uid  string
-	away bool
-	// looks counts the reads of this cluster.
+	uid   string
+	away  bool
 	looks int
 	// fails makes the next content fail. rollsBack then restores the earlier content. hangs leaves
 	// the rollout in progress.
@@ -615,7 +614,6 @@ func (r reader) List(_ context.Context, list client.ObjectList, options ...clien
 	return nil
 }
 
-// patcher records patches of revisions that release a hold.
 type patcher struct{ *world }
 
 func (patcher) Create(context.Context, *olmv1alpha1.ClusterExtensionRevision, metav1.CreateOptions) (*olmv1alpha1.ClusterExtensionRevision, error) {

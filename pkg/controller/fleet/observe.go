@@ -37,7 +37,6 @@ type look struct {
 	err error
 }
 
-// forget drops the memory of a deleted set.
 func (c *Controller) forget(set string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

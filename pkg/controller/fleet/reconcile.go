@@ -41,9 +41,8 @@ type pass struct {
 	clusters map[string]*corev1.Secret
 	rollouts []*olmv1alpha1.ClusterExtensionRollout
 	// revisions holds the revisions of children that this pass has read, by cluster.
-	revisions map[string][]olmv1alpha1.ClusterExtensionRevision
-	places    map[string]map[string]place
-	// exceptions holds the clusters that the set cannot serve.
+	revisions  map[string][]olmv1alpha1.ClusterExtensionRevision
+	places     map[string]map[string]place
 	exceptions map[string]extensionset.Exception
 	// deleting is the reason why a deleted set still exists.
 	deleting string
@@ -306,7 +305,6 @@ func (p *pass) store(ctx context.Context, stored, changed *olmv1alpha1.ClusterEx
 	return nil
 }
 
-// supersede ends a rollout that another rollout replaces.
 func (p *pass) supersede(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout) error {
 	changed := rollout.DeepCopy()
 	plan, progress := extensionrollout.Plan(&rollout.Spec), extensionrollout.Progress(&rollout.Status)

@@ -31,8 +31,7 @@ type Watch struct {
 	watching *objectwatch.Watch[*corev1.ConfigMap]
 	changed  chan event.TypedGenericEvent[string]
 
-	mu sync.Mutex
-	// said is the last reported answer.
+	mu   sync.Mutex
 	said rollout.Freeze
 }
 

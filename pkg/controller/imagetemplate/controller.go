@@ -94,9 +94,8 @@ type Controller struct {
 	unsettled map[key]bool
 	// behind holds the resourceVersions that this controller has replaced: the watch may still
 	// report them.
-	behind map[key][]string
-	needs  map[key]needs
-	// sources holds the watched objects that templates name.
+	behind  map[key][]string
+	needs   map[key]needs
 	sources map[imagetemplate.Object]*source
 	// definitions ends the watch of all definitions, which runs only while a kind is missing.
 	definitions context.CancelFunc

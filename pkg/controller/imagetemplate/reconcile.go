@@ -48,10 +48,8 @@ type scope struct {
 	// again is the delay before a pass without an event; 0 means never.
 	again time.Duration
 	// unknown is the reason why a value is unknown now, so that the object stays unchanged.
-	unknown error
-	// behind holds the replaced resourceVersions.
-	behind []string
-	// author caches the known author of the templates.
+	unknown  error
+	behind   []string
 	author   user.Info
 	verified bool
 }

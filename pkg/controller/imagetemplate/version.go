@@ -21,8 +21,7 @@ type versions struct {
 	// wanted wakes run when a template needs the version.
 	wanted chan struct{}
 
-	mu sync.Mutex
-	// inUse is true while a template needs the version.
+	mu    sync.Mutex
 	inUse bool
 	// asked is the time of the last request, answered the time of the last answer.
 	asked, answered time.Time

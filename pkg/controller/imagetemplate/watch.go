@@ -49,7 +49,6 @@ func keyOf(kind annotated.Kind, object any) key {
 	return key{kind.Definition(), types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// keep drops unused fields.
 func keep(kept any) (any, error) {
 	object, is := kept.(*unstructured.Unstructured)
 	if !is {

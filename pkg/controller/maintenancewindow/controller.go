@@ -31,7 +31,6 @@ import (
 // FieldManager owns Penstock's fields of the status.
 const FieldManager = "penstock-maintenance-windows"
 
-// longestMessage bounds the message of a condition, in bytes.
 const longestMessage = 1000
 
 // Reasons of conditions.

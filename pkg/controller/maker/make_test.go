@@ -13,7 +13,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// front records the steps of Make, and answers them.
 type front struct {
 	steps    []string
 	approval string

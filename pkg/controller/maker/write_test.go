@@ -21,7 +21,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// store records each write and its user.
 type store struct {
 	Revisions
 	who     string

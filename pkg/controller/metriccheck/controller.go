@@ -33,7 +33,6 @@ import (
 )
 
 const (
-	// workers is the number of parallel queries.
 	workers = 4
 	// remembered bounds the answers that are kept until a status has them.
 	remembered = 1024

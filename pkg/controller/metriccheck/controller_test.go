@@ -102,7 +102,6 @@ func (f *fixture) until(is func() bool) {
 	}
 }
 
-// asked returns the measurement of a query.
 func (f *fixture) asked(of Subject, kept ...v1alpha1.MetricMeasurement) v1alpha1.MetricMeasurement {
 	f.Helper()
 	if next := f.Ask(of, f.Measured(of, kept)); !next.IsZero() {

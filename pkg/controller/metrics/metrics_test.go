@@ -29,7 +29,6 @@ import (
 
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-// fixture is a term with revisions in its cache.
 type fixture struct {
 	client.Reader
 	*Metrics

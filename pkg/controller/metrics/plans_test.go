@@ -20,7 +20,6 @@ import (
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// planFixture is a term with plans in its cache.
 type planFixture struct {
 	client.Reader
 	fixture

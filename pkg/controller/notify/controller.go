@@ -210,7 +210,6 @@ func (c *Controller) serve(ctx context.Context, running *sync.WaitGroup, secret 
 	r.set(secret)
 }
 
-// stop ends all receivers except the named ones.
 func (c *Controller) stop(except []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

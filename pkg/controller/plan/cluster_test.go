@@ -258,7 +258,6 @@ func (c *cluster) Apply(_ context.Context, ref manifest.Ref, body []byte, o targ
 	return partial(now), nil
 }
 
-// sameContent ignores the fields that every apply changes.
 func sameContent(a, b *unstructured.Unstructured) bool {
 	a, b = a.DeepCopy(), b.DeepCopy()
 	for _, o := range []*unstructured.Unstructured{a, b} {

@@ -124,7 +124,6 @@ func (s *scope) pinnedDefinition(ctx context.Context) (*cel.Profile, error) {
 	return nil, fmt.Errorf("the definition that plan %s was computed from is not stored", s.plan.Name)
 }
 
-// maxCompiled bounds the compiled definitions in memory.
 const maxCompiled = 100
 
 func (r *reconciler) compiled(name string, spec *v1alpha1.ConfigurationProfileDefinitionSpec) (*cel.Profile, error) {

@@ -194,7 +194,6 @@ func (s *scope) start(ctx context.Context, item *v1alpha1.PlanItem) error {
 	return s.record(ctx, "")
 }
 
-// proceed applies an item once, and waits for it.
 func (s *scope) proceed(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) error {
 	// 1. The engine applies it to the reviewed state.
 	applied := true

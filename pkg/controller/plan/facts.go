@@ -159,7 +159,6 @@ func (w *FactWatch) unfollow(name string) {
 	}
 }
 
-// trimDefinition keeps the fields from which capabilities are read.
 func trimDefinition(delivered any) (any, error) {
 	if crd, ok := delivered.(*unstructured.Unstructured); ok {
 		crd.SetManagedFields(nil)

@@ -124,8 +124,7 @@ type lab struct {
 	// skew is how far the clock is ahead of the host's clock.
 	skew        time.Duration
 	definitions map[string]*v1alpha1.ConfigurationProfileDefinition
-	// outage is the error of etcd for the controller.
-	outage error
+	outage      error
 	// stored is called with every status that the controller stores.
 	stored func(plan *v1alpha1.ConfigurationPlan)
 	loop   *reconciler
@@ -242,7 +241,6 @@ func (l *lab) restart() {
 	})
 }
 
-// rights denies the rights that the lab lists.
 type rights struct{ *lab }
 
 func (r rights) Lacks(_ context.Context, who v1alpha1.PlanApproval, _ []authz.Right) ([]string, error) {

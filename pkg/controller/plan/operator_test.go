@@ -31,9 +31,8 @@ func hyperConvergedID() manifest.ID {
 // report.
 type operator struct {
 	*cluster
-	now   func() time.Time
-	nodes map[string][]*node
-	// unrenderable lists pools whose rendering fails.
+	now          func() time.Time
+	nodes        map[string][]*node
 	unrenderable map[string]bool
 }
 

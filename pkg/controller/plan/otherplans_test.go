@@ -28,7 +28,6 @@ func (d dials) Items(facts profile.Facts, _ *v1alpha1.PlanOptions) ([]profile.It
 
 func ofDials(p *hco.ConfigurationPlan) { p.Spec.Profile = "Dials" }
 
-// rivalry is a cluster with both profiles.
 func (s *storeOf) rivalry(t *testing.T, d dials) *lab {
 	return s.newLab(t, knobs{n: 1}, d)
 }

@@ -88,7 +88,6 @@ func (n *novel) wrote(ref manifest.Ref, body []byte, live *unstructured.Unstruct
 	n.wroteItem(writer, ref, body, live)
 }
 
-// wroteFor checks the approval of a write.
 func (n *novel) wroteFor(writer *v1alpha1.ConfigurationPlan, ref manifest.Ref) {
 	who := governance.Approvers(writer.Status.Approval)
 	slices.Sort(who)

@@ -258,7 +258,6 @@ func TestRollbackOfAnothersObject(t *testing.T) {
 	l.is("a", v1alpha1.PhaseFailed, "no run of this plan has written it")
 }
 
-// frozen freezes the cluster while why is not nil.
 type frozen struct{ why *rollout.Freeze }
 
 func (f *frozen) Frozen() (*rollout.Freeze, error) { return f.why, nil }

@@ -57,7 +57,6 @@ type Sink struct {
 	events Events
 	// turn serialises the writers, so that events keep their order. It guards the following fields.
 	turn *semaphore.Weighted
-	// held has the events held back for each revision.
 	held map[types.UID]*beginning
 	// ended is true when no event is held back any more.
 	ended bool

@@ -70,7 +70,6 @@ type Options struct {
 // Loop collects and checks for one term.
 type Loop struct {
 	Options
-	// deleted receives an element after a deletion.
 	deleted chan struct{}
 }
 
