@@ -17,7 +17,6 @@ func TestNoStoredContexts(t *testing.T) {
 	})
 }
 
-// storedContexts returns the positions of struct fields that are contexts.
 func storedContexts(t *testing.T, file string, source []byte) []token.Position {
 	t.Helper()
 	return positions(t, file, source, func(node ast.Node) []ast.Node {

@@ -136,7 +136,6 @@ func linksOf(text string) []string {
 	return links
 }
 
-// withoutCode returns a page without code blocks and inline code.
 func withoutCode(text string) string {
 	var lines []string
 	fenced := false

@@ -68,7 +68,6 @@ func newConsoleCommand() *cobra.Command {
 	return command
 }
 
-// check returns an error about a missing or invalid option.
 func (o *consoleOptions) check() error {
 	switch {
 	case len(o.hosts) == 0:

@@ -195,7 +195,6 @@ func (c *apiCheck) plans(ctx context.Context) error {
 	return err
 }
 
-// unreadable records an object whose record the server cannot read.
 func (c *apiCheck) unreadable(resource string, object metav1.Object) bool {
 	if !objectmeta.IsUnreadable(object) {
 		return false

@@ -157,7 +157,6 @@ func (i *importer) printWarnings(warned []string) error {
 	return nil
 }
 
-// inspect reads the whole archive, and finds the requested chains.
 func (i *importer) inspect(ctx context.Context) error {
 	missing := map[string]bool{}
 	for _, name := range i.options.extensions {
@@ -290,7 +289,6 @@ func behind(err error) string {
 	return ""
 }
 
-// errAnswered ends the writing when the server has answered.
 var errAnswered = errors.New("the server has answered")
 
 func (c *outgoing) write(ctx context.Context, w io.Writer) error {

@@ -87,7 +87,6 @@ func move(command *cobra.Command, options moveOptions) error {
 	return nil
 }
 
-// apply runs kubectl on a folder, as a user would.
 func apply(command *cobra.Command, options moveOptions) error {
 	args := append([]string{"apply", "--server-side", "-k", options.kustomize}, options.Arguments()...)
 	// #nosec G204 -- the folder that its user names

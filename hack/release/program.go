@@ -28,7 +28,6 @@ func (p platform) file(name string) string {
 	return name
 }
 
-// sources is the checkout of a release.
 type sources struct {
 	root, version, revision string
 	// created is the time of the last commit, so that the same commit gives the same files.

@@ -136,7 +136,6 @@ func (s sources) pack(name string, p platform, path, dir string) (string, error)
 	}, s.created)
 }
 
-// releaseKrew writes the manifest of krew, and validates it.
 func (s sources) releaseKrew(dir string, plugins []krew.Archive) error {
 	manifest, err := krew.Make(s.version, download+s.version, plugins)
 	if err != nil {

@@ -38,7 +38,6 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// list returns the catalogue as on the page.
 func list() string {
 	out := &strings.Builder{}
 	for _, every := range []bool{false, true} {

@@ -83,7 +83,6 @@ type ruleFile struct {
 	}
 }
 
-// pageLabels returns the labels of each metric on the page.
 func pageLabels(t *testing.T) map[string][]string {
 	t.Helper()
 	data, err := os.ReadFile(page)

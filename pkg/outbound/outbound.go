@@ -112,7 +112,6 @@ func (d Dialer) dial(ctx context.Context, network, address string) (net.Conn, er
 	return dialer.DialContext(ctx, network, address)
 }
 
-// host resolves the addresses of the host's API.
 func (d Dialer) host(ctx context.Context) ([]netip.AddrPort, error) {
 	var all []netip.AddrPort
 	for _, one := range d.Hosts {

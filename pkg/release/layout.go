@@ -23,8 +23,7 @@ const (
 	// largestSignatures bounds the unpacked archive of signatures, in bytes. This archive is not
 	// signed.
 	largestSignatures = 2 * sigstore.LargestBundle
-	// mostFiles bounds the files of an archive.
-	mostFiles = 10_000
+	mostFiles         = 10_000
 )
 
 var errTooLarge = errors.New("unpacked, it is too large")

@@ -14,7 +14,6 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// packed returns an archive with files of the given sizes.
 func packed(t *testing.T, sizes ...int64) []byte {
 	t.Helper()
 	var out bytes.Buffer

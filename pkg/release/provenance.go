@@ -53,8 +53,7 @@ func (v *verification) provenance() (string, error) {
 type origin struct {
 	builder string
 	// source is the source dependency with its commit.
-	source string
-	// modified is true if the source had uncommitted changes.
+	source   string
 	modified bool
 }
 

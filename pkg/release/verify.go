@@ -105,7 +105,6 @@ type verification struct {
 
 var errUnsigned = errors.New("not verified, because the signature of " + Checksums + " is not")
 
-// signature verifies Checksums and reads it.
 func (v *verification) signature() (string, error) {
 	content, err := v.read(Checksums, largestText)
 	if err != nil {
@@ -126,7 +125,6 @@ func (v *verification) signature() (string, error) {
 	return fmt.Sprintf("%s is signed by the key %s", Checksums, v.by.Key), nil
 }
 
-// files compares every file of the folder with its checksum.
 func (v *verification) files() (string, error) {
 	if v.sums == nil {
 		return "", errUnsigned

@@ -13,7 +13,6 @@ import (
 // applies them. OLM v1's operator-controller has a feature with this name.
 const BoxcutterRuntime featuregate.Feature = "BoxcutterRuntime"
 
-// addFeatures adds our features to a gate, once.
 func addFeatures(gate featuregate.MutableVersionedFeatureGate) error {
 	if _, known := gate.GetAll()[BoxcutterRuntime]; known {
 		return nil

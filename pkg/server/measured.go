@@ -33,7 +33,6 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 	return gatherers, nil
 }
 
-// expiries returns when the served certificate and its authority expire.
 func (s *Server) expiries() map[string]time.Time {
 	ends := map[string]time.Time{}
 	if cert := s.generic.SecureServingInfo.Cert; cert != nil {

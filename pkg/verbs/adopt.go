@@ -72,7 +72,6 @@ func (a *adoption) undo(ctx context.Context, back *adopt.Return) (forgotten bool
 	return forgotten, toFinish(err)
 }
 
-// toFinish adds the next step to an error.
 func toFinish(err error) error {
 	if err == nil {
 		return nil

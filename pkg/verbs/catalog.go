@@ -69,7 +69,6 @@ func NewCatalog(p Program) *cobra.Command {
 	return command
 }
 
-// loadCatalogs reads several files, directories or images as one catalog.
 func loadCatalogs(ctx context.Context, images *registryFlags, paths []string) (*fbc.Config, error) {
 	config := &fbc.Config{}
 	for _, path := range paths {

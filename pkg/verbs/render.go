@@ -178,7 +178,6 @@ func withDirectory(dir string, err error) error {
 	return nil
 }
 
-// checkLimits checks the limits that the server would check later.
 func checkLimits(phases []source.Phase) error {
 	size := 0
 	for _, phase := range phases {

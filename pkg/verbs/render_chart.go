@@ -163,7 +163,6 @@ func merge(into, more map[string]any) {
 	}
 }
 
-// readGenerated reads the generated Secrets and their earlier values.
 func (o *chartOptions) readGenerated(installNamespace string) ([]chart.GeneratedSecret, error) {
 	previous := map[string]map[string]any{}
 	if o.carryOn != "" {

@@ -27,7 +27,6 @@ type wantedImage struct {
 	whole []*fbc.Config
 }
 
-// validateImage refuses flags that have no effect for any image.
 func (o *renderOptions) validateImage(command *cobra.Command) error {
 	why := "with an image"
 	if len(o.catalog.catalogs) > 0 {
@@ -193,7 +192,6 @@ func (w wantedImage) deprecations() []source.Warning {
 	return out
 }
 
-// annotations returns the annotations about the source of the revision.
 func (w wantedImage) annotations(rendered source.Rendered, reference string) map[string]string {
 	out := map[string]string{v1alpha1.ReferenceAnnotation: reference}
 	if rendered.Package != "" {

@@ -87,7 +87,6 @@ func (o *renderOptions) ofImage() bool {
 	return isImage || len(o.catalog.catalogs) > 0
 }
 
-// installNamespaceFlag is a flag for bundles and charts.
 const installNamespaceFlag = "install-namespace"
 
 func refuseFlags(command *cobra.Command, why string, flags ...[]string) error {
@@ -115,7 +114,6 @@ func (o *bundleOptions) validateCertificates() error {
 
 type input struct {
 	source.Rendered
-	// annotations describe the source of the revision.
 	annotations map[string]string
 	notes       string
 }

@@ -145,7 +145,6 @@ func (r *releaser) release(ctx context.Context) error {
 	return err
 }
 
-// awaitNone returns the revisions that still exist at the timeout.
 func (r *releaser) awaitNone(ctx context.Context) ([]v1alpha1.ClusterExtensionRevision, error) {
 	var left []v1alpha1.ClusterExtensionRevision
 	err := wait.PollUntilContextTimeout(ctx, releasePoll, r.timeout, true, func(ctx context.Context) (bool, error) {

@@ -128,7 +128,6 @@ func (a attestation) statement() []byte {
 		strings.TrimPrefix(a.digest, "sha256:"), a.predicateType, a.predicate)
 }
 
-// bundle signs an attestation in the name of its subject.
 func (a *authority) bundle(one attestation) []byte {
 	a.t.Helper()
 	at := time.Now().Add(one.after)
@@ -268,10 +267,9 @@ func TestVerify(t *testing.T) {
 	_, byOther := keyPair(t, signature())
 	other := "sha256:" + strings.Repeat("cd", 32)
 	for name, tc := range map[string]struct {
-		reason string
-		signer string
-		more   string
-		// digest is the digest of the image, if it differs.
+		reason  string
+		signer  string
+		more    string
 		digest  string
 		bundles [][]byte
 		want    []string

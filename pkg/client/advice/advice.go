@@ -236,7 +236,6 @@ func is(c *metav1.Condition, status metav1.ConditionStatus) bool {
 	return c != nil && c.Status == status
 }
 
-// doing describes the work in progress.
 func doing(reason string) string {
 	switch reason {
 	case "Repairing":
@@ -335,7 +334,6 @@ func explained(cause *v1alpha1.FailureCause) bool {
 	return true
 }
 
-// inPhase adds the progress of a rollout.
 func inPhase(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 	for i, phase := range r.Status.Phases {
 		switch phase.State {
@@ -434,7 +432,6 @@ func awaitsPool(plan *hcov1alpha1.ConfigurationPlan) bool {
 // conditions have no separate reason for that.
 const frozenBy = "frozen by "
 
-// inWords describes a phase to a user who waits.
 func inWords(phase hcov1alpha1.Phase) string {
 	switch phase {
 	case hcov1alpha1.PhasePending, hcov1alpha1.PhaseDrafting:

@@ -33,7 +33,6 @@ const (
 	Review Signal = "review"
 )
 
-// urgency orders signals, the most urgent first.
 func (s Signal) urgency() int {
 	switch s {
 	case NeedsAttention:

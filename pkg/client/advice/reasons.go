@@ -1,6 +1,5 @@
 package advice
 
-// step is the advice for a reason.
 type step struct {
 	signal Signal
 	who    Who

@@ -75,7 +75,6 @@ func (a *API) Handler() http.Handler {
 	return mux
 }
 
-// streams begins the paths that are answered by a stream.
 const streams = "/api/watch/"
 
 // IsStream reports whether a path is answered by a stream.

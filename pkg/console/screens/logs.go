@@ -121,7 +121,6 @@ func readLines(log io.Reader, keep func(string) bool) error {
 	}
 }
 
-// colors matches the colour codes that programs write for terminals.
 var colors = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 
 // printable removes cursor movements, and control characters that turn or hide text. Spaces stay.

@@ -86,8 +86,7 @@ type offering struct {
 	// created are the queries that created extensions. patched are the queries that changed their
 	// version range.
 	created, patched []string
-	// installed lists the installed versions of the package.
-	installed []catalogv1alpha1.InstalledVersion
+	installed        []catalogv1alpha1.InstalledVersion
 	// leads maps a version range to the version that it selects.
 	leads map[string]string
 }

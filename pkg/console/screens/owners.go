@@ -88,7 +88,6 @@ func (a *API) owners(ctx context.Context, r *http.Request) (any, error) {
 	return out, err
 }
 
-// managersOf returns field managers with their fields, last write first.
 func managersOf(entries []metav1.ManagedFieldsEntry) []Manager {
 	managers := make([]Manager, 0, len(entries))
 	for i := range entries {

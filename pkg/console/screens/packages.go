@@ -236,7 +236,6 @@ func (w *warnings) all() []string {
 // gatherer passes warnings to the collector in the context. Without a collector, it drops them.
 type gatherer struct{}
 
-// codeMiscellaneous is the code of Kubernetes warnings.
 const codeMiscellaneous = 299
 
 const maxWarnings = 20

@@ -93,7 +93,6 @@ func (a *API) approve(ctx context.Context, r *http.Request) (any, error) {
 	return a.penstock.HcoV1alpha1().ConfigurationPlans().Approve(ctx, r.PathValue("name"), request, metav1.CreateOptions{DryRun: dryRun(asked.DryRun)})
 }
 
-// compute requests a new computation of a plan.
 func (a *API) compute(ctx context.Context, r *http.Request) (any, error) {
 	if _, err := read[struct{}](r); err != nil {
 		return nil, err

@@ -60,7 +60,6 @@ const (
 	mostSearch = 128
 )
 
-// search finds names, with the rights of the caller.
 func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
 	wanted := strings.ToLower(strings.TrimSpace(r.URL.Query().Get("q")))
 	if wanted == "" || len(wanted) > mostSearch {

@@ -16,8 +16,7 @@ const (
 	kindTrouble = "trouble"
 	kindHeard   = "heard"
 	kindError   = "error"
-	// kindBeat is the message of an idle stream.
-	kindBeat = "beat"
+	kindBeat    = "beat"
 )
 
 // Message is one line of a stream.

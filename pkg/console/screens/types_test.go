@@ -59,7 +59,6 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// typeWriter writes interfaces of TypeScript.
 type typeWriter struct{ done map[string]string }
 
 // name returns the name of a type. It first writes the type if the type has fields.

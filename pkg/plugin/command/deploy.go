@@ -91,7 +91,6 @@ func newDeploy(s *session.Session) *cobra.Command {
 	return command
 }
 
-// positional returns the number of arguments before --.
 func positional(command *cobra.Command, args []string) int {
 	if n := command.ArgsLenAtDash(); n >= 0 {
 		return n

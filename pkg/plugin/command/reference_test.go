@@ -38,7 +38,6 @@ func each(command *cobra.Command, do func(*cobra.Command)) {
 	}
 }
 
-// examples returns the example lines in a command's help.
 func examples(command *cobra.Command) []string {
 	return regexp.MustCompile(`kubectl penstock .*`).FindAllString(command.Example, -1)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// recordedAt returns the time at which testdata/recorded was recorded.
 func recordedAt() time.Time { return time.Date(2026, 11, 23, 1, 46, 0, 0, time.UTC) }
 
 // run runs a command on recorded answers, on a terminal of a given width, or without a terminal.

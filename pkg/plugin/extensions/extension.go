@@ -233,7 +233,6 @@ func Source(cluster *session.Cluster, options metav1.ListOptions) follow.Source[
 	}
 }
 
-// extensionObjects completes names of ClusterExtensions.
 func extensionObjects(s *session.Session) func(context.Context, *session.Cluster) ([]string, error) {
 	return func(ctx context.Context, cluster *session.Cluster) ([]string, error) {
 		listed, err := cluster.Host.Resource(extension.Resource).List(ctx, metav1.ListOptions{})

@@ -34,7 +34,6 @@ func (o *approvalOptions) add(command *cobra.Command) {
 	o.output.Add(flags)
 }
 
-// planCommand completes a command about one plan.
 func planCommand(s *session.Session, command *cobra.Command, do func(context.Context, *planReview) error) *cobra.Command {
 	command.Args = cobra.ExactArgs(1)
 	command.ValidArgsFunction = names(s)

@@ -203,7 +203,6 @@ func (s *Server) read(name string) object {
 	return out
 }
 
-// extensions returns the recorded ClusterExtensions.
 func (s *Server) extensions() []any {
 	files, err := filepath.Glob(filepath.Join(s.dir, "clusterextension-*.json"))
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// maxTargetClients bounds the clusters for which TargetClients keeps a client.
 const maxTargetClients = 16
 
 // TargetClients holds the clients of Secrets' clusters, for requests. Any replica answers requests,

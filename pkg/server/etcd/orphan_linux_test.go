@@ -64,7 +64,6 @@ func startFamily(t *testing.T, dir string) family {
 	return family{cmd, child}
 }
 
-// orphan kills the parent and waits for its end.
 func (f family) orphan(t *testing.T) {
 	t.Helper()
 	if err := f.parent.Process.Kill(); err != nil {

@@ -244,7 +244,6 @@ func (p *Process) listen(out io.Reader) *entry {
 	}
 }
 
-// remember records which store this is.
 func (p *Process) remember() {
 	info, err := os.Stat(filepath.Join(dataDir(p.dir), "member"))
 	if err != nil {

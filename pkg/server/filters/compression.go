@@ -42,7 +42,6 @@ func Compression(on bool) (func(http.Handler) http.Handler, error) {
 	}, nil
 }
 
-// withoutEncoding hides from a handler which encodings the client accepts.
 func withoutEncoding(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		plain := *r

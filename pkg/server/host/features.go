@@ -77,7 +77,6 @@ func delegated() []authz.Right {
 	return rights
 }
 
-// findings are the host's answers about its features.
 type findings struct {
 	served  map[schema.GroupVersionResource]bool
 	allowed map[authz.Right]bool

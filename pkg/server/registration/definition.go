@@ -23,7 +23,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
 
-// definitions returns the resource of CustomResourceDefinitions.
 func definitions() schema.GroupVersionResource {
 	return apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 }

@@ -79,8 +79,7 @@ type Options struct {
 type Registration struct {
 	options Options
 	now     func() time.Time
-	// owned is true after ServerRole was found.
-	owned atomic.Bool
+	owned   atomic.Bool
 }
 
 // New returns a registration. It sends no request.

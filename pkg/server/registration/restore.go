@@ -48,7 +48,6 @@ type Keeper struct {
 	written map[string]writtenObject
 }
 
-// writtenObject is an object after our last apply.
 type writtenObject struct {
 	// entry is our entry in managedFields. version is the resourceVersion.
 	entry, version string

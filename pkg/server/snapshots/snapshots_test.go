@@ -16,7 +16,6 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
-// snapshotDir is a directory for snapshots of a fake store.
 type snapshotDir struct {
 	t     *testing.T
 	dir   string

@@ -41,7 +41,6 @@ func Restore(ctx context.Context, snapshot string, config etcd.Config, prefix st
 	return restored, err
 }
 
-// beginEpoch records in a store that it was restored.
 func beginEpoch(ctx context.Context, client *clientv3.Client, prefix string) (Restored, error) {
 	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
 	defer cancel()

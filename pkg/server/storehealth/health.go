@@ -282,7 +282,6 @@ func (h *Health) spent(status *pb.StatusResponse) bool {
 	return h.quota > 0 && status.DbSize >= h.quota
 }
 
-// retryOf returns the shortest pause between two reclamations.
 func retryOf(full bool) time.Duration {
 	if full {
 		return spaceRetry

@@ -51,7 +51,6 @@ type parcel struct {
 	Digest string
 }
 
-// secrets reads and writes the Secrets in Penstock's namespace.
 type secrets struct {
 	api       typedcorev1.SecretInterface
 	partBytes int
