@@ -30,7 +30,7 @@ type known struct {
 
 	// generation is the generation of the last attempt; 0 for none.
 	generation int64
-	// tried is false while the status has the last attempt.
+	// tried is true after an attempt of this process. Before that, the status has the last attempt.
 	tried   bool
 	err     error
 	blocked bool

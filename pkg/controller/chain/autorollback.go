@@ -204,8 +204,8 @@ func (w *writer) rolledBack(revision, next *olmv1alpha1.ClusterExtensionRevision
 }
 
 // isOurs reports whether Penstock itself requested a revision. The user name alone does not prove
-// it, because the host can have a user with that name. Members of this group may do everything in
-// the host anyway.
+// it, because the host can have a user with that name. Members of this group already have all
+// rights in the host.
 func isOurs(by *olmv1alpha1.Requester) bool {
 	return by.Username == user.APIServerUser && slices.Contains(by.Groups, user.SystemPrivilegedGroup)
 }

@@ -106,9 +106,8 @@ func (s *scope) Propose(ctx context.Context, _ maker.Identity) *maker.Outcome {
 	return s.Proposed(ctx, s.digest, "")
 }
 
-// Render renders the objects in the background. The pass ends at once, and the result causes
-// another pass. The custom resources of a namespace share the capacity with those of other
-// namespaces.
+// Render renders the objects in the background. The pass ends, and the result causes another pass.
+// The custom resources of a namespace share the capacity with those of other namespaces.
 func (s *scope) Render(ctx context.Context, identity maker.Identity) (rendered source.Rendered, same bool, stopped *maker.Outcome) {
 	if newest := s.Newest(); newest != nil && maker.IsRollback(newest) {
 		if stopped := s.Hold(ctx, newest, 0); stopped != nil {

@@ -53,8 +53,8 @@ func (w engineWriter) Write(ctx context.Context, identity maker.Identity, made *
 	return w.withGrant(outcome, identity, made)
 }
 
-// withGrant adds to a denial the roles that would grant the missing rights. A denial of this
-// process can come from a policy, with a text like that of a missing right.
+// withGrant adds to a denial the roles that would grant the missing rights. It adds none if this
+// process itself was denied, because a policy can deny with a similar text.
 func (m making) withGrant(outcome *maker.Outcome, identity maker.Identity, made *content) *maker.Outcome {
 	if outcome.Reason == maker.Denied && m.desired.Target == "" && identity.As != nil {
 		outcome.Why = grant(m.Name, identity.As.GetName(), made.Phases)

@@ -30,7 +30,7 @@ func TestPatched(t *testing.T) {
 	p.await("it is as installed", func() bool { return p.condition("Ready") == "True/Succeeded" && p.shown() == "2 Active 1.0.0 alice" })
 }
 
-// TestPatchesCannotBeRead: admission refuses invalid patches. If they exist anyway, Penstock does
+// TestPatchesCannotBeRead: admission refuses invalid patches. If they still exist, Penstock does
 // not install without them.
 func TestPatchesCannotBeRead(t *testing.T) {
 	p := installed(t)

@@ -22,7 +22,7 @@ import (
 
 const (
 	second = time.Second
-	// lookAgain is the delay before clusters without a known uid are read again.
+	// lookAgain is the delay before a cluster that the set could not serve is checked again.
 	lookAgain = time.Minute
 	// knownFor is how long a known uid of a cluster stays valid before a rollout begins.
 	knownFor = time.Hour

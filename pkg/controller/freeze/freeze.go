@@ -63,7 +63,7 @@ func (w *Watch) look() {
 
 // Frozen returns the reason of the freeze, or nil if there is none. ErrUnknown means that the
 // answer is pending. Any other error explains why the answer is unknown. While the host cannot be
-// reached, the last answer holds: nothing can be written then anyway.
+// reached, the last answer holds: nothing can be written then.
 func (w *Watch) Frozen() (*rollout.Freeze, error) {
 	found, err := w.watching.Get()
 	switch {

@@ -152,7 +152,7 @@ func (c *Chain) Hold(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRe
 }
 
 // holdBy returns the hold of a rollback, or nil. The revision of the rollback is written a moment
-// before its hold is confirmed; until then the head has it as pending, beside the hold of an older
+// before its hold is confirmed; until then the head has it as pending, next to the hold of an older
 // rollback. A rollback that was never written holds nothing.
 func holdBy(head chain.Head, rollback *olmv1alpha1.ClusterExtensionRevision) *chain.Hold {
 	if pending := head.PendingHold; pending != nil && pending.UID == rollback.UID {
