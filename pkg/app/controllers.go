@@ -78,8 +78,8 @@ func (s *Settings) Controllers() []leadership.Controller {
 	return controllers
 }
 
-// startChains assembles the parts that roll out chains: an engine for the default target cluster,
-// engines for the clusters that chains name, and the controller.
+// startChains assembles the chain controller and its engines: one for the default target cluster,
+// and one for each cluster that chains name.
 func (s *Settings) startChains(ctx context.Context, term leadership.Term) error {
 	requests := &targetclient.Counter{}
 	changed := make(chan ctrlevent.TypedGenericEvent[string], pendingChanges)

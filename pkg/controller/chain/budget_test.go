@@ -66,8 +66,8 @@ func TestBudgetAsks(t *testing.T) {
 	}
 }
 
-// TestBudgetAsksWhole: status keeps the whole command if names are long, and if the revision waits
-// for other users' actions, too. The API accepts only the token in that command.
+// TestBudgetAsksWhole: status keeps the complete command, also if names are long or another failure
+// needs a user. The API accepts only the token in that command.
 func TestBudgetAsksWhole(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(id *manifest.ID)

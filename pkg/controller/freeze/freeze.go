@@ -1,4 +1,4 @@
-// Package freeze reports whether the cluster is frozen: while a certain ConfigMap exists, Penstock
+// Package freeze reports whether the cluster is frozen: while the freeze ConfigMap exists, Penstock
 // writes and deletes nothing in the cluster.
 package freeze
 
