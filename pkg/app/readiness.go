@@ -15,7 +15,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/packed"
 )
 
-// errNoPool is the error of a process without controllers.
 var errNoPool = errors.New("this replica renders no packages")
 
 // RenderPackage implements upgradereadiness.Render. It shares the pool of the controllers.

@@ -97,7 +97,6 @@ func (o releasedObjects) Disown(ctx context.Context, ref manifest.Ref, live *met
 	return err
 }
 
-// manifestsOf reads manifests of revisions through Penstock's own API.
 func manifestsOf(own versioned.Interface) extension.Manifests {
 	return func(ctx context.Context, revision string) ([][]byte, error) {
 		list := &olmv1alpha1.RevisionManifestList{}

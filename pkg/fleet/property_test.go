@@ -41,7 +41,6 @@ func (m memory) clone() memory {
 	return memory{maps.Clone(m.since), maps.Clone(m.last), maps.Clone(m.soaked), maps.Clone(m.ever), maps.Clone(m.changing)}
 }
 
-// world is a rollout and its clusters.
 type world struct {
 	plan     *Plan
 	progress Progress
@@ -93,7 +92,6 @@ func newWorld(t *rapid.T) *world {
 	return w
 }
 
-// any draws a cluster.
 func (w *world) any(t *rapid.T) (string, *target) {
 	name := rapid.SampledFrom(w.plan.Clusters).Draw(t, "cluster").Name
 	return name, w.targets[name]

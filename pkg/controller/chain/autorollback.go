@@ -82,7 +82,6 @@ func (s *scope) failed() *olmv1alpha1.ClusterExtensionRevision {
 	return nil
 }
 
-// wantsBack reports whether a revision must be rolled back.
 func wantsBack(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) bool {
 	return revision.Spec.OnFailure == olmv1alpha1.OnFailureRollback &&
 		revision.Spec.LifecycleState == olmv1alpha1.LifecycleStateActive && revision.DeletionTimestamp.IsZero() &&

@@ -51,7 +51,6 @@ func (s *scope) waitsForWindow() *maker.Outcome {
 	return stop(status.WaitingForWindow, decision.String(), "")
 }
 
-// windowsChanged enqueues each extension that waits for a window.
 func (c *Controller) windowsChanged() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,9 +19,7 @@ type front struct {
 	same     bool
 	// nobody is true for a policy that returns no identity.
 	nobody bool
-	// stops is the step that ends the pass.
-	stops string
-	// review requests a review with these notes.
+	stops  string
 	review bool
 	diff   *olmv1alpha1.RevisionDiff
 	wrote  Identity

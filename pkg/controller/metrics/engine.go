@@ -39,7 +39,6 @@ type engineMetrics struct {
 
 type phase struct{ layer, name string }
 
-// fight is a repaired object with its last writer.
 type fight struct {
 	manager string
 	// contested is true after a repair was delayed.

@@ -18,7 +18,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/planwork"
 )
 
-// await judges whether an applied item is healthy.
 func (s *scope) await(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) error {
 	target := &unstructured.Unstructured{}
 	if err := target.UnmarshalJSON(manifests[manifest.Digest(item.Digest)]); err != nil {

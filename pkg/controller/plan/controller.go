@@ -129,7 +129,6 @@ func Add(mgr manager.Manager, options Options) error {
 
 type reconciler struct {
 	Options
-	// expressions holds the compiled wait expressions of profiles.
 	expressions wait.Expressions
 
 	mu          sync.Mutex

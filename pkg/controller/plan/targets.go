@@ -169,7 +169,6 @@ func (s *scope) preview(ctx context.Context, targets []wanted) (map[manifest.ID]
 	return said, nil
 }
 
-// trialOf returns the inputs of an answer about a target.
 func (s *scope) trialOf(target wanted) trial {
 	seen, presence := s.Engine.Observer.Get(target.object.ID)
 	now := trial{digest: target.object.Digest, delete: target.delete, presence: presence}

@@ -14,7 +14,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
 )
 
-// nightly sets a window from ten to midnight.
 func nightly(p *hco.ConfigurationPlan) {
 	p.Spec.Window = &hco.PlanWindow{Schedule: "0 22 * * *", TimeZone: "UTC", Duration: metav1.Duration{Duration: 2 * time.Hour}}
 }

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// cluster keeps the written events, with their own times.
 type cluster struct {
 	began time.Time
 
