@@ -17,7 +17,5 @@
 // cluster many times, each time with the number of the attempt. So a crash in between loses
 // nothing, and starts no cluster twice.
 //
-// Files: plan.go has the approved content, groups.go the groups of equal change, assign.go the
-// waves of clusters, states.go the state machine of a cluster, progress.go the stored and observed
-// state, step.go the rule, act.go the acts of users, report.go the report.
+// Start with step.go, which has the rule, and states.go, the state machine of a cluster.
 package fleet

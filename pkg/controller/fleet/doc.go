@@ -9,7 +9,5 @@
 // It stores the progress of a rollout before it writes a ClusterExtension. A child carries the mark
 // of its attempt, so a second write of the same attempt has no effect.
 //
-// Files: controller.go has the watches, reconcile.go the steps of a pass, propose.go computes a
-// change, observe.go reads clusters, write.go writes children, release.go handles a deleted set,
-// status.go writes the status of a set.
+// Start with reconcile.go, which has the steps of a pass.
 package fleet

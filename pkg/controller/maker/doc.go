@@ -9,7 +9,4 @@
 //  3. Proposed: such a revision waits for approval already, or none can be created.
 //  4. The content is rendered and checked. Also Current, if the newest revision has this content.
 //  5. Created: the writer writes the next revision. The API may deny or refuse it.
-//
-// Files: chain.go reads a chain, make.go decides, write.go creates and withdraws revisions,
-// outcome.go has the outcomes, loop.go the queue of passes.
 package maker
