@@ -48,7 +48,7 @@ func TestBodiesAreWithheld(t *testing.T) {
 		"process": t.Context(), "named": klog.NewContext(t.Context(), klog.Background().WithName("named").WithValues("body", hush, "a", "b")),
 	}
 	for _, contentType := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
-		// The verbosity when a client is made decides what its transport logs.
+		// A transport takes its verbosity from the time when the client is created.
 		set("v", "10")
 		client := kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL, WarningHandler: rest.NoWarnings{}, ContentConfig: rest.ContentConfig{ContentType: contentType}})
 		for _, verbosity := range []string{"6", "8", "9", "10"} {

@@ -394,8 +394,8 @@ func (s *step) unavailable(cluster Cluster) bool {
 	return !seen.Healthy
 }
 
-// away returns the unreachable clusters of a wave, except the failed ones. A deferred cluster is
-// away until it is reached.
+// away returns the unreachable clusters of a wave, except the failed clusters. A deferred cluster
+// is away until it is reached.
 func (s *step) away(wave Wave) []string {
 	var away []string
 	for _, name := range s.in(wave, Present, Pending, Deferred, Updating, Unknown, Soaking, Succeeded) {

@@ -87,7 +87,7 @@ func TestGet(t *testing.T) {
 	until(t, changed, is(""))
 }
 
-// TestAsksForOne: the watch requests only the one object.
+// TestAsksForOne: the watch requests only the named object.
 func TestAsksForOne(t *testing.T) {
 	client := fake.NewClientset()
 	w, changed := watched(t, client, Options{Name: "mine"})

@@ -54,7 +54,7 @@ type auths struct {
 }
 
 // File implements Credentials. The file has every readable secret. The error names the unreadable
-// ones.
+// secrets.
 func (p *PullSecrets) File(ctx context.Context) (string, func(), error) {
 	merged, failed := p.read(ctx)
 	if len(merged.Auths) == 0 {

@@ -17,7 +17,8 @@ import (
 // change.
 //
 //  1. It reads the object, and does nothing while that is unknown.
-//  2. It forgets a deleted catalog, and does not serve one that is being deleted or switched off.
+//  2. It forgets a deleted catalog, and does not serve a catalog that is being deleted or switched
+//     off.
 //  3. It finds out who resolves the image: this replica, another replica, or catalogd.
 //  4. It makes the content of that image, and writes the status.
 func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration, error) {

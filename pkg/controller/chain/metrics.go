@@ -17,7 +17,7 @@ import (
 
 // Metrics runs MetricChecks on rollouts. The engine does not know MetricChecks.
 type Metrics interface {
-	// Measured returns the last measurements, based on the stored ones in kept.
+	// Measured returns the last measurements. kept are the stored measurements.
 	Measured(of metriccheck.Subject, kept []olmv1alpha1.MetricMeasurement) []olmv1alpha1.MetricMeasurement
 	// Ask starts the queries that are due. It returns the time of the next query; zero for none.
 	Ask(of metriccheck.Subject, measured []olmv1alpha1.MetricMeasurement) time.Time

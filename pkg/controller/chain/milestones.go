@@ -163,7 +163,7 @@ func madeAvailable(before, after []olmv1alpha1.PhaseStatus) []string {
 	return names
 }
 
-// nowAvailable names the phases that became available, and counts all available ones.
+// nowAvailable names the phases that became available, and counts all available phases.
 func nowAvailable(names []string, all []olmv1alpha1.PhaseStatus) string {
 	done := 0
 	for _, phase := range all {

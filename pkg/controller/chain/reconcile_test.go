@@ -221,7 +221,7 @@ func TestRelease(t *testing.T) {
 		reason   string
 		revision *olmv1alpha1.ClusterExtensionRevision
 		change   func(*testing.T, *setting)
-		// want lists the finalizers in the end; gone if there are none.
+		// want lists the finalizers in the end; gone if the revision was deleted.
 		want []string
 		gone bool
 	}{

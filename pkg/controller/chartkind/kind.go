@@ -89,7 +89,7 @@ func (c *Controller) reconcileKind(ctx context.Context, name string) error {
 }
 
 // serve does steps 3 to 6. While a chart or a definition cannot be read, the earlier generation
-// stays served. But nothing runs as a ServiceAccount that the author may not impersonate.
+// stays served. But Penstock stops acting as a ServiceAccount that the author cannot impersonate.
 func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) (pinned string, refused *maker.Outcome) {
 	if refused := c.mayServe(ctx, object, kind); refused != nil {
 		c.end(kind.Name)

@@ -285,7 +285,7 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestDenied: Penstock does not act as a ServiceAccount that the author may not impersonate.
+// TestDenied: Penstock does not act as a ServiceAccount that the author cannot impersonate.
 func TestDenied(t *testing.T) {
 	for _, who := range []string{"alice", "system:serviceaccount:lights:operator"} {
 		p := newPlane(t)

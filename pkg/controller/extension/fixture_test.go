@@ -106,7 +106,7 @@ type plane struct {
 	freezes              *freezes
 	values               *valueObjects
 	kubernetes           string
-	// served lists kinds of the cluster besides the built-in ones.
+	// served lists kinds of the cluster besides the built-in kinds.
 	served []string
 	// choice is the choice in the stamp. notes are the notes of every diff.
 	choice *author.Choice
@@ -429,7 +429,7 @@ func (p *plane) awaitRevisions(want string) {
 	p.await("the revisions are "+want, func() bool { return p.shown() == want })
 }
 
-// succeed marks a revision as rolled out, and archives the earlier ones.
+// succeed marks a revision as rolled out, and archives the earlier revisions.
 func (p *plane) succeed(name string) {
 	p.change(name, func(r *olmv1alpha1.ClusterExtensionRevision) {
 		r.Status.Conditions = []metav1.Condition{{Type: olmv1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: "Succeeded"}, {Type: olmv1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "Available"}}

@@ -333,8 +333,8 @@ func TestSecretsKept(t *testing.T) {
 }
 
 // TestOtherGate: a leader with the gate off dies after any of its writes, then a leader with the
-// gate on, then others continue. Helm applies nothing, and the applier matches the gate of the last
-// leader.
+// gate on, then further leaders continue. Helm applies nothing, and the applier matches the gate of
+// the last leader.
 func TestOtherGate(t *testing.T) {
 	for dies := 1; ; dies++ {
 		p := withHelm(t)

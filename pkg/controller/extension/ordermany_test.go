@@ -254,7 +254,7 @@ func (e *estate) upgrade() {
 
 // TestManyInOrder: many extensions with random requirements (a thousand with FULL=1) are installed
 // and upgraded in order, while the leader changes. A waiting extension does not block independent
-// ones.
+// extensions.
 func TestManyInOrder(t *testing.T) {
 	size := 200
 	if os.Getenv("FULL") == "1" {

@@ -350,7 +350,7 @@ func (w *world) approve(name string) {
 	}
 }
 
-// pass runs one pass over the set. Then each cluster does what its child asks for.
+// pass runs one pass over the set. Then each cluster follows its child.
 func (w *world) pass() error {
 	w.Helper()
 	known := &facts{}
@@ -455,7 +455,7 @@ func (w *world) has(cluster string) string {
 	return ""
 }
 
-// act lets each cluster do what its child asks for.
+// act lets each cluster follow its child.
 func (w *world) act() {
 	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
 		one, child := w.clusters[name], w.child(name)

@@ -28,7 +28,7 @@ type source struct {
 	stop     context.CancelFunc
 }
 
-// need starts the watches that an object needs, and stops the unused ones. The watches end with
+// need starts the watches that an object needs, and stops the unused watches. The watches end with
 // ctx.
 func (c *Controller) need(ctx context.Context, k key, n needs) {
 	c.mu.Lock()

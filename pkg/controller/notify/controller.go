@@ -2,7 +2,7 @@
 // receivers.
 //
 // controller.go watches the Secrets of receivers, record.go compares the facts of objects with the
-// recorded ones, and deliver.go sends to one receiver. Without receivers the loop only watches for
+// recorded facts, and deliver.go sends to one receiver. Without receivers the loop only watches for
 // them.
 package notify
 
@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	// MaxReceivers bounds the receivers: only the first ones by name are served.
+	// MaxReceivers bounds the receivers: only the first receivers by name are served.
 	MaxReceivers          = 10
 	retryFirst, retryMost = time.Second, 5 * time.Minute
 	// settle is the delay before the first attempt, so that simultaneous facts are sent together.

@@ -68,7 +68,7 @@ func (c *Controller) handler(kind string) cache.ResourceEventHandler {
 	}}
 }
 
-// sweep enqueues all objects when recording begins, and drops the marks of deleted ones.
+// sweep enqueues all objects when recording begins, and drops the marks of deleted objects.
 func (c *Controller) sweep(ctx context.Context) error {
 	var revisions olmv1alpha1.ClusterExtensionRevisionList
 	var plans hcov1alpha1.ConfigurationPlanList

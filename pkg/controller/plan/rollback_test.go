@@ -59,7 +59,7 @@ func TestRollbackOfUnwritten(t *testing.T) {
 }
 
 // TestRollbackOfInterrupted: written targets are restored even if the process died before it
-// recorded the write, and the next process is told to stop.
+// recorded the write, and the next process must stop the run.
 func TestRollbackOfInterrupted(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired)

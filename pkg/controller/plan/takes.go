@@ -17,7 +17,7 @@ import (
 )
 
 // takesMore returns the fields that an item would now take from other managers beyond the reviewed
-// ones; empty for none. A change of manager does not change the value, so the diff does not show
+// fields; empty for none. A change of manager does not change the value, so the diff does not show
 // it. takesMore reads watched objects, and sends a dry-run only if they have such fields. While the
 // target is not watched, it returns "", and the turn of the item checks it again.
 func (s *scope) takesMore(ctx context.Context, item v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) (string, error) {

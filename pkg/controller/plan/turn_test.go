@@ -275,7 +275,7 @@ func TestEventOfAnApprovalInAdvance(t *testing.T) {
 }
 
 // TestApprovalsOfWhoChanges: if an approver changes the options, their own approval and all earlier
-// ones end.
+// approvals end.
 func TestApprovalsOfWhoChanges(t *testing.T) {
 	store := newStore(t)
 	for name, change := range map[string]spec{"what is computed": interval(120), "how it is executed": carryOn} {

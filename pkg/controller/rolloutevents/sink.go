@@ -64,7 +64,7 @@ type Sink struct {
 
 var _ record.EventSink = &Sink{}
 
-// beginning has the held events of one revision: the first event, and later ones.
+// beginning has the held events of one revision: the first event, and later events.
 type beginning struct {
 	events []*corev1.Event
 	timer  *time.Timer
@@ -230,7 +230,7 @@ func (b *beginning) goesOnWith(event *corev1.Event) bool {
 	return b.events[0].Reason == Begun && event.Reason == PhaseAvailable
 }
 
-// one returns the event that replaces the held ones. The end of a rollout implies its beginning.
+// one returns the event that replaces the held events. The end of a rollout implies its beginning.
 // For an archival, only the first event has the reason, so the messages are joined.
 func (b *beginning) one(end *corev1.Event) *corev1.Event {
 	if end.Reason != Archived {
