@@ -18,7 +18,7 @@ func WithholdBodies() { klog.SetLogFilter(bodyFilter{}) }
 
 // bodyFilter replaces the confidential values that client-go logs: bodies, in rest/request.go, and
 // warnings among the headers, in transport/round_trippers.go. Policies of the host quote written
-// objects in warnings. All log lines with keys and values pass through the filter, also those of
+// objects in warnings. All log lines with keys and values pass through the filter, also lines of
 // loggers in contexts.
 type bodyFilter struct{}
 

@@ -53,8 +53,8 @@ type Catalogs struct {
 	// VerificationPolicy is a file with the rules for Sigstore bundles of images; empty for no
 	// rules.
 	VerificationPolicy string
-	// AuthFile and PullSecret (namespace/name) hold credentials in addition to those of Penstock's
-	// ServiceAccount.
+	// AuthFile and PullSecret (namespace/name) hold credentials in addition to the credentials of
+	// Penstock's ServiceAccount.
 	AuthFile, PullSecret string
 	// CatalogdCAFile is the certificate authority that verifies catalogd.
 	CatalogdCAFile string

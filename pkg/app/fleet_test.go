@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/metrics"
 )
 
-// TestFleetsOf: the states sum to all clusters, including those that have not begun. A reason of
+// TestFleetsOf: the states sum to all clusters, including clusters that have not begun. A reason of
 // two waves counts once.
 func TestFleetsOf(t *testing.T) {
 	rollout := &olmv1alpha1.ClusterExtensionRollout{ObjectMeta: metav1.ObjectMeta{Name: "edge-2"}}

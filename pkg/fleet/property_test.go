@@ -442,7 +442,7 @@ func (one *target) end(how string) {
 }
 
 // calm checks the end: once everything works and users decide, the rollout completes. Then every
-// cluster has the new content, except those that left or were skipped.
+// cluster has the new content, except clusters that left or were skipped.
 func (w *world) calm(t *rapid.T) {
 	w.frozen, w.closed, w.blind, w.room = false, false, false, 100
 	for name, one := range w.targets {

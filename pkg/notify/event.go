@@ -39,7 +39,7 @@ type Event struct {
 }
 
 // Data is the data of an event about one object. It contains no content of objects and no messages
-// of conditions, because only some users may read those.
+// of conditions, because only some users may read them.
 type Data struct {
 	Subject
 	Reason string `json:"reason"`

@@ -19,8 +19,8 @@ type InformerOptions struct {
 }
 
 // NewInformer returns an informer of all objects, for callers that need its store or the old object
-// of an event. Other callers use a Watch. The informer sends no request before it runs. The
-// parameters are those of New.
+// of an event. Other callers use a Watch. The informer sends no request before it runs. See New for
+// the parameters.
 func NewInformer[L runtime.Object](of any, client Client[L], example runtime.Object, o InformerOptions) cache.SharedIndexInformer {
 	return newInformer(Source(of, client, ""), example, o)
 }

@@ -85,7 +85,7 @@ func New[T Object, L runtime.Object](of any, client Client[L], example T, o Opti
 	return w
 }
 
-// Source lists and watches through a client. The parameters are those of New.
+// Source lists and watches through a client. See New for the parameters.
 func Source[L runtime.Object](of any, client Client[L], name string) cache.ListerWatcher {
 	return source(of, client, Options{Name: name})
 }

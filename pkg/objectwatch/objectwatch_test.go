@@ -55,8 +55,8 @@ func until(t *testing.T, changed <-chan struct{}, want func() bool) {
 // the resource.
 func TestGet(t *testing.T) {
 	client := fake.NewClientset(secret("other", "x"))
-	// The fake tracker does not send a watch the changes before its start, not even those since the
-	// list.
+	// The fake tracker does not send a watch the changes before its start, not even the changes
+	// since the list.
 	watching := make(chan struct{}, 100)
 	client.PrependWatchReactor("secrets", func(kubetesting.Action) (bool, watch.Interface, error) {
 		began, err := client.Tracker().Watch(corev1.SchemeGroupVersion.WithResource("secrets"), "ns")

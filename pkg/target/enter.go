@@ -16,8 +16,8 @@ import (
 
 const (
 	// claimName is the ConfigMap in kube-system of a target cluster that records which Penstock
-	// writes there. Two Penstocks that roll out the same extension into one cluster would each
-	// treat the other's objects as their own.
+	// writes there. Two Penstocks that roll out the same extension into one cluster would treat
+	// each other's objects as their own.
 	claimName = "penstock-target"
 	// claimStore is the key with the identity of the claiming store.
 	claimStore = "store"
@@ -115,8 +115,8 @@ func (v Visitor) claimed(ctx context.Context, claims typedcorev1.ConfigMapInterf
 	return true, nil
 }
 
-// claim claims an unclaimed cluster. If two Penstocks do so at the same time, one gets an error and
-// tries again.
+// claim claims an unclaimed cluster. If two Penstocks do so at the same time, one of them gets an
+// error and tries again.
 func (v Visitor) claim(ctx context.Context, claims typedcorev1.ConfigMapInterface) error {
 	_, err := claims.Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: claimName}, Data: map[string]string{claimStore: v.Store},

@@ -118,8 +118,8 @@ func (f *follower) read(watching *objectwatch.Watch[*corev1.Secret]) (*rest.Conf
 }
 
 // lead directs the engine's requests to the cluster of a kubeconfig, after it has claimed the
-// cluster. If the cluster is another one than before, a new engine starts, because the state of an
-// engine belongs to one cluster.
+// cluster. If the cluster has changed, a new engine starts, because the state of an engine belongs
+// to one cluster.
 func (f *follower) lead(ctx context.Context, config *rest.Config) error {
 	if f.way != nil && f.way.used != nil && reflect.DeepEqual(f.way.used, config) {
 		return nil

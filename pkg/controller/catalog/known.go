@@ -65,8 +65,8 @@ func digestOf(ref string) string {
 	return ""
 }
 
-// knownOf returns the known facts of a catalog. It drops those of an earlier catalog with the same
-// name.
+// knownOf returns the known facts of a catalog. It drops the facts of an earlier catalog with the
+// same name.
 func (c *Controller) knownOf(catalog *clustercatalog.Catalog) *known {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -224,8 +224,8 @@ func (c *Controller) follow(ctx context.Context, catalog *clustercatalog.Catalog
 	return wait
 }
 
-// agree records that the content in use is that of the status. It also copies the tried generation
-// from the status, because this replica can become the leader.
+// agree records that the status names the content in use. It also copies the tried generation from
+// the status, because this replica can become the leader.
 func (c *Controller) agree(catalog *clustercatalog.Catalog, k *known) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

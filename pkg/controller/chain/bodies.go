@@ -17,9 +17,9 @@ type Packs interface {
 	Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error)
 }
 
-// A rollout in progress reads the same packs in every pass, and an upgrade alternates between two.
-// Chains at rest read none. So the library keeps more small packs than there are workers, and few
-// large packs.
+// A rollout in progress reads the same packs in every pass, and an upgrade alternates between two
+// packs. Chains at rest read none. So the library keeps more small packs than there are workers,
+// and few large packs.
 const (
 	openSmall, openLarge = 64, 4
 	// smallPack bounds the manifests of a small pack, in bytes.

@@ -53,8 +53,9 @@ func (s *scope) listed(number int64) ([]manifest.ID, bool) {
 }
 
 // undone returns a function that reports the objects which a failed upgrade added. Such an object
-// belongs to a revision that never succeeded, above a revision that succeeded. It is listed by no
-// successful revision: deleting those is a loss, even after another revision took them over.
+// belongs to a revision that never succeeded, above a revision that succeeded. No successful
+// revision lists the object. Deleting an object of a successful revision is a loss, even after
+// another revision took it over.
 func (s *scope) undone() func(manifest.ID, int64) bool {
 	var established map[manifest.ID]bool
 	succeeded := map[int64]bool{}

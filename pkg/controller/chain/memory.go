@@ -118,7 +118,8 @@ func (w written) recall(revisions []olmv1alpha1.ClusterExtensionRevision) []olmv
 	return current
 }
 
-// memoryByChain holds the memories of all chains. One pass at a time uses those of a chain.
+// memoryByChain holds the memories of all chains. Only one pass at a time uses the memories of a
+// chain.
 type memoryByChain struct {
 	mu     sync.Mutex
 	chains map[string]memories

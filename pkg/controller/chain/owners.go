@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// OwnerWatch watches ClusterExtensions of the host by name, but only those whose chains are held.
+// OwnerWatch watches ClusterExtensions of the host by name, but only while their chains are held.
 // Most of the time it watches nothing.
 type OwnerWatch struct {
 	client metadata.Interface

@@ -57,7 +57,8 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 }
 
 // isAskedFor reports whether the custom resource changed since the newest revision, while its chart
-// and ChartKind did not. A change of those waits, no matter who edits the custom resource.
+// and ChartKind did not. A change of the chart or ChartKind waits, no matter who edits the custom
+// resource.
 func (s *scope) isAskedFor() bool {
 	newest := s.Newest()
 	if newest == nil || newest.Annotations[chartkind.SettingsAnnotation] != s.settings() {
@@ -107,7 +108,7 @@ func (s *scope) Propose(ctx context.Context, _ maker.Identity) *maker.Outcome {
 }
 
 // Render renders the objects in the background. The pass ends, and the result causes another pass.
-// The custom resources of a namespace share the capacity with those of other namespaces.
+// The custom resources of a namespace share the capacity with all other namespaces.
 func (s *scope) Render(ctx context.Context, identity maker.Identity) (rendered source.Rendered, same bool, stopped *maker.Outcome) {
 	if newest := s.Newest(); newest != nil && maker.IsRollback(newest) {
 		if stopped := s.Hold(ctx, newest, 0); stopped != nil {

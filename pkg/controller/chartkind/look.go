@@ -110,7 +110,7 @@ func (s *served) waitsForWorkloads(key string) bool {
 const settle = 2 * time.Second
 
 // waitsForSettling delays a look at a ready custom resource whose workload's controller has not yet
-// observed a change. Otherwise the custom resource would be not ready for a moment.
+// observed a change. Otherwise the custom resource would be unready for a moment.
 func (s *served) waitsForSettling(key string, object *unstructured.Unstructured, workloads report.Workloads) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

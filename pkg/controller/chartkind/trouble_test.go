@@ -38,7 +38,7 @@ func (p *plane) accepted(name, status string, reason maker.Reason) {
 }
 
 // TestKindTaken: two ChartKinds of one kind would both install each custom resource. Only the older
-// one does. When it is deleted, the other takes over the existing installations.
+// one does. When it is deleted, the other ChartKind takes over the existing installations.
 func TestKindTaken(t *testing.T) {
 	p := newPlane(t)
 	p.kindOf("b-first", time.Now().Add(-time.Hour), nil)

@@ -45,8 +45,8 @@ type served struct {
 	refused atomic.Bool
 	begun   time.Time
 
-	// passes holds the custom resources that need a pass. looks holds those whose Ready and
-	// Progressing must be updated. Keys are namespace/name.
+	// passes holds the custom resources that need a pass. looks holds the custom resources whose
+	// Ready and Progressing must be updated. Keys are namespace/name.
 	passes, looks maker.Queue
 	jobs          *rendering.Jobs[made]
 	resources     cache.SharedIndexInformer

@@ -28,8 +28,8 @@ func (s *scope) settleGate(ctx context.Context) *maker.Outcome {
 	return s.takeBack(ctx)
 }
 
-// live returns the revisions that may have objects, newest first: those that are neither archived
-// nor being deleted.
+// live returns the revisions that may have objects, newest first. It omits revisions that are
+// archived or being deleted.
 func (s *scope) live() []*olmv1alpha1.ClusterExtensionRevision {
 	var live []*olmv1alpha1.ClusterExtensionRevision
 	for i := range s.Revisions {

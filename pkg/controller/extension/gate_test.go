@@ -504,8 +504,8 @@ func TestReleaseGone(t *testing.T) {
 	}
 }
 
-// TestUnfinished: after an unfinished rollout, the release has the objects of the earlier revision
-// and those of the begun one. Helm then applies the desired content.
+// TestUnfinished: after an unfinished rollout, the release has the objects of the earlier and of
+// the begun revision. Helm then applies the desired content.
 func TestUnfinished(t *testing.T) {
 	p := withHelm(t)
 	p.publish("1.0.0")

@@ -65,7 +65,8 @@ func deployed(history []helmapplier.Revision) *helmapplier.Revision {
 }
 
 // history reads the release. It refuses the release of another extension with the same name, for
-// example a deleted one. The right to write this extension gives no right to those objects.
+// example a deleted one. The right to write this extension gives no right to the objects of the
+// other extension.
 func (s *scope) history(ctx context.Context) ([]helmapplier.Revision, *maker.Outcome) {
 	history, err := s.Releases.History(ctx, s.extension.Name)
 	if err != nil {

@@ -141,7 +141,7 @@ func (c *Controller) requiredBy(name string) []extension.Requirement {
 	return order.RequiredBy(object)
 }
 
-// byRequirement is the index of extensions by the names of those that they require.
+// byRequirement is the index of extensions by the names of their required extensions.
 const byRequirement = "requires"
 
 func requiredNames(object any) ([]string, error) {
@@ -171,9 +171,9 @@ func (c *Controller) dependents(name string) []*unstructured.Unstructured {
 	return all
 }
 
-// addRelated enqueues the extensions that a changed extension concerns: those that it requires,
-// those that require it, and those whose bundle waits for its package. It does so only if a
-// relevant field changed. Nil means that the extension does not exist.
+// addRelated enqueues the extensions that a changed extension concerns. It requires them, they
+// require it, or their bundle waits for its package. It does so only if a relevant field changed.
+// Nil means that the extension does not exist.
 func (c *Controller) addRelated(before, now *unstructured.Unstructured) {
 	var was, is order.Extension
 	if before != nil {

@@ -186,7 +186,7 @@ func TestBundleRequires(t *testing.T) {
 		p.await("what is installed stays", func() bool {
 			return p.condition("Ready") == "True/Succeeded" && p.revisions["lamp-1"].Annotations[extension.MadeOfAnnotation] != before
 		})
-		// A patched revision has the same requirements as the installed one.
+		// A patched revision has the same requirements as the installed revision.
 		p.set(extension.PatchesAnnotation, "[{target: {kind: ConfigMap, name: lamp}, type: Merge, patch: {data: {text: mended}}}]")
 		p.awaitRevisions(done + ", 2 Active 1.0.0 alice")
 	})

@@ -132,7 +132,7 @@ func (e *estate) blocked(name, version string, has func(string) string, users []
 	return ""
 }
 
-// users returns, by extension, those of the given extensions that require it.
+// users returns, by extension, which of the given extensions require it.
 func (e *estate) users(of []string) map[string][]string {
 	users := map[string][]string{}
 	for _, name := range of {

@@ -15,7 +15,7 @@ import (
 	rev "github.com/penstock-project/penstock/pkg/revision"
 )
 
-// Labels of a release's revisions besides those of releaseLabels.
+// Labels of a release's revisions that releaseLabels does not set.
 const (
 	// ofNote is the uid of the chain's revision from which the release was made.
 	ofNote = "penstock.dev/of-revision"
@@ -40,8 +40,8 @@ func isBeginning(one *helmapplier.Revision) bool {
 // deletes objects that it does not know.
 //
 // If Helm had the objects before, and another revision was created since, the content of the
-// release comes first. A revision that was taken back and has not succeeded yet is still that of
-// the release.
+// release comes first. A revision that was taken back and has not succeeded yet still counts as the
+// content of the release.
 func (s *scope) record(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision) (version int, stopped *maker.Outcome) {
 	newest := live[0]
 	history, stopped := s.history(ctx)
@@ -94,7 +94,7 @@ func (s *scope) base(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRe
 			return labels, objects, nil
 		}
 	}
-	// The objects differ from those of the newest revision.
+	// The newest revision has other objects.
 	delete(labels, extension.MadeOfAnnotation)
 	labels[unfinishedNote] = string(newest.UID)
 	known := map[string]bool{}

@@ -121,8 +121,8 @@ func (c *Controller) watchRevisions() error {
 	return nil
 }
 
-// watchCatalogs enqueues the extensions whose package changed in the catalogs, and those that wait
-// for catalogs.
+// watchCatalogs enqueues the extensions whose package changed in the catalogs, and the extensions
+// that wait for catalogs.
 func (c *Controller) watchCatalogs(ctx context.Context) {
 	before := c.Inventory.Snapshot()
 	for {

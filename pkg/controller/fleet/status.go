@@ -115,9 +115,9 @@ func (p *pass) updated(ctx context.Context) (int, error) {
 	return updated, nil
 }
 
-// prune deletes the oldest ended rollouts. It keeps those within the history limit. It also keeps
-// those that record further requesters of the newest content, because these users cannot approve
-// it.
+// prune deletes the oldest ended rollouts. It keeps the rollouts within the history limit. It also
+// keeps rollouts that record further requesters of the newest content, because these users cannot
+// approve it.
 func (p *pass) prune(ctx context.Context) error {
 	limit := extensionset.DefaultHistoryLimit
 	if p.set.Spec.RolloutHistoryLimit != nil {

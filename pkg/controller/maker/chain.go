@@ -138,7 +138,7 @@ func (c *Chain) isProposal(revision *olmv1alpha1.ClusterExtensionRevision) bool 
 }
 
 // Hold returns an outcome if a rollback prevents the next revision, or nil. The hold ends when it
-// is released, or when the generation exceeds that of the rollback.
+// is released, or when the generation exceeds the generation of the rollback.
 func (c *Chain) Hold(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision, generation int64) *Outcome {
 	head, found, err := c.Heads.Get(ctx, c.Name)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// TestHoldBy: the hold of the newest rollback counts, also before it is confirmed, and not that of
-// an older one. A rollback that was never written holds nothing.
+// TestHoldBy: only the hold of the newest rollback counts, also before it is confirmed. A rollback
+// that was never written holds nothing.
 func TestHoldBy(t *testing.T) {
 	rollback := &olmv1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "lamp-5", UID: "five"}}
 	older, newer := &chain.Hold{Revision: 3, UID: "three", OwnerGeneration: 2}, &chain.Hold{Revision: 5, UID: "five", OwnerGeneration: 7}

@@ -60,7 +60,8 @@ type Writer[C any] interface {
 }
 
 // Make creates the next revision of a chain, with the content of a digest. rewrite makes it create
-// a revision even if the newest one has the same content. The comment of the package has the steps.
+// a revision even if the newest revision has the same content. The comment of the package has the
+// steps.
 func Make[C any](ctx context.Context, chain *Chain, digest string, rewrite bool, front FrontEnd[C], writer Writer[C]) *Outcome {
 	newest := chain.Newest()
 	if newest != nil && newest.Annotations[chain.MadeOf] == digest && !rewrite {

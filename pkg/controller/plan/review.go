@@ -62,7 +62,7 @@ func (s *scope) review(ctx context.Context) error {
 	left := s.expiry().Sub(s.Clock.Now())
 	if left <= 0 {
 		if governance.Needed(s.plan.Spec) > 1 {
-			status.Approval = nil // those who approved have to approve the next plan again
+			status.Approval = nil // its approvers must approve the next plan again
 		}
 		return s.move(governance.EventExpired, "", fmt.Sprintf("nobody approved it within %s; %s computes it again", s.plan.Spec.ExpiresAfter.Duration, governance.AnewCommand(s.plan.Name)))
 	}

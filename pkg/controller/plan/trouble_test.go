@@ -104,8 +104,8 @@ func TestDeletedInARun(t *testing.T) {
 	}
 }
 
-// TestCreatesAtOnce: of concurrent creates one gets the profile, and the other plans report the
-// holder.
+// TestCreatesAtOnce: one of several concurrent plans gets the profile, and the other plans report
+// the holder.
 func TestCreatesAtOnce(t *testing.T) {
 	l := newStore(t).newLab(t).usual()
 	const n = 8

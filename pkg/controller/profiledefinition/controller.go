@@ -98,8 +98,8 @@ func definitionOf(_ context.Context, object client.Object) []reconcile.Request {
 
 // Reconcile grants a definition its rights:
 //
-//  1. It grants the rights that the definition declares, and those that active plans from earlier
-//     versions declare. An edit does not change such plans.
+//  1. It grants the rights that the definition declares, and the rights that active plans from
+//     earlier versions declare. An edit does not change such plans.
 //  2. It writes the result to status.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	definition := &v1alpha1.ConfigurationProfileDefinition{}
