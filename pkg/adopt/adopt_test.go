@@ -46,8 +46,8 @@ func planned(t *testing.T, statuses ...string) *Plan {
 	return plan
 }
 
-// TestPack: equal releases give equal archives, so an interrupted import can be finished. The
-// archive has the status of each Helm revision.
+// TestPack: equal releases are packed to equal archives, so an interrupted import can be finished.
+// The archive has the status of each Helm revision.
 func TestPack(t *testing.T) {
 	first, err := planned(t, "deployed", "superseded", "failed").pack()
 	if err != nil {

@@ -52,8 +52,8 @@ type origin struct {
 	from string
 	// owners are the present owners of the objects. The adoption removes them.
 	owners map[types.UID]bool
-	// owner is the owner that an undo restores, nil for none. newOwner gets the fields of the
-	// objects then.
+	// owner is the owner that an undo restores, nil for none. newOwner then becomes the manager of
+	// the objects' fields.
 	owner    *metav1.OwnerReference
 	newOwner targetclient.NewOwner
 	// release is the index Secret of the deployed release. It is nil when operator-controller uses

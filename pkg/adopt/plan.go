@@ -178,8 +178,8 @@ func (a *Adopter) revision(ctx context.Context, plan *Plan, of helm.Release, dig
 	return out, nil
 }
 
-// renderRelease parses the objects of a Helm revision. An invalid record gives an unreadableError.
-// A failed request to the cluster gives another error.
+// renderRelease parses the objects of a Helm revision. For an invalid record the error is an
+// unreadableError; for a failed request to the cluster it is another error.
 func (a *Adopter) renderRelease(ctx context.Context, of helm.Release) (source.Rendered, error) {
 	var unanswered error
 	scopes := a.inNamespace(ctx)

@@ -88,7 +88,7 @@ func digesterFor(content string) manifest.Digester {
 	return manifest.Digester{SecretKey: key[:]}
 }
 
-// pack returns the archive of the extension. Equal installations give equal archives.
+// pack returns the archive of the extension. Archives of equal installations are equal.
 func (t *Taken) pack() ([]byte, error) {
 	var out bytes.Buffer
 	writer, err := archive.NewWriter(&out)

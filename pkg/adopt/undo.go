@@ -186,8 +186,8 @@ func (a *Adopter) giveBack(ctx context.Context, back *Return, ref manifest.Ref) 
 	}
 	kept := slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == manager })
 	ours := live.Labels[v1alpha1.ChainLabel] == back.Extension || kept
-	// An object without Penstock's marks and without a controller only gets its owner back: the
-	// adoption was interrupted before Penstock took it over.
+	// For an object without Penstock's marks and without a controller, only the owner is restored:
+	// the adoption was interrupted before Penstock took the object over.
 	if ours || live.Labels[v1alpha1.ChainLabel] == "" && metav1.GetControllerOf(live) == nil {
 		if live, err = a.restoreOwner(ctx, back, ref, live); err != nil {
 			return err

@@ -149,7 +149,7 @@ type Value struct {
 }
 
 // Input is a further input of a revision: one object that the custom resource names, or all objects
-// of a kind in its namespace. When it changes, the revision is made again.
+// of a kind in its namespace. When it changes, a new revision is created.
 type Input struct {
 	// Name is the name in the variable inputs.
 	Name    string `json:"name"`

@@ -18,7 +18,7 @@ const (
 	MaxValues           = 128
 	MaxInputs           = 16
 	MaxGeneratedSecrets = 32
-	// MaxPath limits the length of a path, MaxExpression that of an expression, in bytes.
+	// MaxPath limits the length of a path in bytes, and MaxExpression the length of an expression.
 	MaxPath       = 256
 	MaxExpression = 4096
 	// MaxNotes limits the stored part of NOTES.txt, in bytes, because kubectl shows it as a column.
@@ -28,7 +28,7 @@ const (
 // pathPattern matches paths: names separated by dots.
 var pathPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// Validate returns the errors of a ChartKind, except those of expressions, which package mapping
+// Validate returns the errors of a ChartKind, except errors in expressions, which package mapping
 // compiles. Old is nil on create.
 func Validate(spec, old *Spec) field.ErrorList {
 	path := field.NewPath("spec")

@@ -16,8 +16,8 @@ const (
 
 // Types are the types of an annotation's two conditions.
 type Types struct {
-	// Resolved is the type of the condition that reports whether all variables have values, and
-	// names the variables without one.
+	// Resolved is the type of the condition that reports whether all variables have values. It
+	// names the variables that have no value.
 	Resolved string
 	// Image is the type of the condition with the resulting image.
 	Image string

@@ -56,7 +56,7 @@ func readVariable(text string) (found *Variable, detail string) {
 }
 
 // readPath returns the length in bytes of the JSON path at the beginning of a text. The path ends
-// at the brace that closes the first one; braces in quotes do not count.
+// at the brace that closes the first brace; braces in quotes do not count.
 func readPath(text string) (length int, detail string) {
 	if !strings.HasPrefix(text, "{") {
 		return 0, "jsonpath must begin with { and end with }"

@@ -18,7 +18,7 @@ const (
 	hook   = `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"one"},"webhooks":[{"name":"a.example.com","failurePolicy":"Fail"}]}`
 )
 
-// TestLive: the state of objects in the cluster gives findings that their manifests do not.
+// TestLive: the state of objects in the cluster causes findings that their manifests do not.
 func TestLive(t *testing.T) {
 	id := func(text string) manifest.ID { return object(t, text).ID }
 	defines := func(stored string, versions ...DefinedVersion) Live {
@@ -73,7 +73,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestOthers: plans and ChartKinds that use kinds which a cluster stops serving give findings.
+// TestOthers: plans and ChartKinds that use kinds which a cluster stops serving cause findings.
 func TestOthers(t *testing.T) {
 	claim := manifest.Ref{ID: manifest.ID{Group: "resource.k8s.io", Kind: "DeviceClass", Name: "gpu"}, Version: "v1beta1"}
 	judge := asked(t, "1.37", "1.38")

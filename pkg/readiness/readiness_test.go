@@ -413,7 +413,7 @@ func TestOmitted(t *testing.T) {
 	}
 }
 
-// TestWorst: an object in several revisions gives one finding, the worst.
+// TestWorst: an object in several revisions has one finding, the worst.
 func TestWorst(t *testing.T) {
 	class := []manifest.Object{object(t, `{"apiVersion": "resource.k8s.io/v1beta1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}`)}
 	for reason, revisions := range map[string][]Revision{

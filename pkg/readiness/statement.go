@@ -34,7 +34,7 @@ type Statement struct {
 	Range string
 	// Wrong describes the parts of the statement that cannot be parsed.
 	Wrong string
-	// Next are the versions that can follow the installed one, lowest first.
+	// Next are the versions that can follow the installed version, lowest first.
 	Next []Candidate
 }
 
@@ -68,8 +68,8 @@ func (s *Statement) String() string {
 }
 
 // StatedBy returns the catalogs' statements about an installed bundle and about later bundles. The
-// catalog with the installed bundle decides; without one, all catalogs with the package count. An
-// unreadable catalog is an error unless another catalog has the bundle.
+// catalog with the installed bundle decides. If no catalog has it, all catalogs with the package
+// count. An unreadable catalog is an error unless another catalog has the bundle.
 func StatedBy(catalogs []resolve.Catalog, pkg, bundle, version string) (Statement, error) {
 	out := Statement{Package: pkg}
 	at := graph.Installed{Name: bundle}

@@ -42,7 +42,7 @@ func release(version clusterversion.OpenShift) uint {
 	return version.Minor
 }
 
-// Next returns the minor version after the current one.
+// Next returns the next minor version.
 func Next(current clusterversion.Kubernetes) Target {
 	next := clusterversion.Kubernetes{Major: current.Major, Minor: current.Minor + 1}
 	return Target{Name: minor(next), Kubernetes: next}

@@ -1,6 +1,6 @@
-// Package resolve chooses the bundle that an extension should have, and explains the choice. The
-// rules and the messages are those of OLM v1's resolver. It is pure, and the answer does not depend
-// on the order of its input. docs/reference/resolution.md lists the rules.
+// Package resolve chooses the bundle that an extension should have, and explains the choice. It has
+// the rules and the messages of OLM v1's resolver. It is pure, and the answer does not depend on
+// the order of its input. docs/reference/resolution.md lists the rules.
 package resolve
 
 import (

@@ -202,8 +202,8 @@ func TestCatalogs(t *testing.T) {
 	}
 }
 
-// TestDeprecationOfTheWinner: the deprecation comes from the chosen catalog. Upstream returns that
-// of the last catalog it examined.
+// TestDeprecationOfTheWinner: the deprecation comes from the chosen catalog. Upstream returns the
+// deprecation of the last catalog it examined.
 func TestDeprecationOfTheWinner(t *testing.T) {
 	other := catalogOf(t, "a: 1.0.0")
 	other.Deprecations = []fbc.Deprecations{{Entries: []fbc.Deprecation{{Reference: fbc.Reference{Schema: fbc.SchemaPackage}, Message: "moved"}}}}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Renderer renders files into phased objects. Equal files give equal bytes.
+// Renderer renders files into phased objects. Output for equal files is byte-identical.
 type Renderer interface {
 	// Render reads a file system with the input at its root: a folder, a chart, or the content of
 	// an image. Errors in files are a *directory.Errors.
@@ -36,7 +36,7 @@ type Rendered struct {
 type Warning struct {
 	// File is the slash-separated path below the root; empty for the input as a whole.
 	File string
-	// Line counts from 1; 0 means the whole file.
+	// Line counts from 1; 0 stands for the whole file.
 	Line    int
 	Message string
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// IsClusterScoped reports whether a kind is cluster-scoped. It knows the kinds of Kubernetes and of
+// IsClusterScoped reports whether a kind is cluster-scoped. It has the kinds of Kubernetes and of
 // some widespread APIs. Other kinds need their definition.
 func IsClusterScoped(kind schema.GroupKind) bool {
 	names := map[string]string{

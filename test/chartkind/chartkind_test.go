@@ -117,8 +117,8 @@ func (w shared) in(t *testing.T, name string) shared {
 	return w
 }
 
-// await waits until done returns true for an object, and returns the object. done gets nil for an
-// absent object.
+// await waits until done returns true for an object, and returns the object. For an absent object,
+// done is called with nil.
 func (w shared) await(resource schema.GroupVersionResource, namespace, name, what string, done func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	w.t.Helper()
 	var client dynamic.ResourceInterface = w.host.Resource(resource)

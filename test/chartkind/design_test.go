@@ -165,7 +165,7 @@ func (w shared) progress(name string, do func(), until func(*unstructured.Unstru
 }
 
 // races is the sixth consideration: many clients write the spec at the same time, while a
-// Deployment flaps. No write is lost, and the status matches the last one.
+// Deployment flaps. No write is lost, and the status matches the last write.
 func races(w shared) {
 	writers := 20
 	if os.Getenv("FULL") == "1" {

@@ -14,7 +14,7 @@ import (
 )
 
 // hostile: foreign text in a Central, and foreign objects with its labels, do not change its
-// status. Penstock takes no foreign object.
+// status. Penstock adopts no foreign object.
 func hostile(w shared) {
 	const name = "c"
 	made := w.central(name, "scanner: {replicas: 1}")

@@ -41,7 +41,7 @@ func howTo(w shared) {
 		w.t.Errorf("the page has %d commands", ran)
 	}
 	for _, block := range regexp.MustCompile("(?s)```yaml\n(apiVersion.*?)```").FindAllStringSubmatch(string(page), -1) {
-		// The ChartKind gets another name, because that of the example serves other scenarios.
+		// The ChartKind is renamed, because the example's name serves other scenarios.
 		w.MustKubectlInput(strings.Replace(block[1], "name: central\n", "name: page\n", 1), "create", "--dry-run=server", "-f", "-")
 	}
 	header, row, _ := strings.Cut(strings.TrimSpace(w.MustKubectl("-n", w.name, "get", "centrals")), "\n")

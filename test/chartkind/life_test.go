@@ -162,8 +162,8 @@ func deletion(w shared) {
 	}
 }
 
-// others: two custom resources with the same extension name do not affect each other, and one
-// cannot take the other's objects.
+// others: two custom resources with the same extension name do not affect each other, and neither
+// can take the other's objects.
 func others(w shared) {
 	w.central("one", "scanner: {replicas: 1}")
 	w.MustKubectlInput(fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: Central, metadata: {name: two, namespace: %s}}", w.name), "create", "-f", "-")

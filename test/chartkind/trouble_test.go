@@ -76,8 +76,8 @@ func trouble(w shared) {
 	create()
 	before := w.MustKubectl("-n", w.name, "get", "deployment", "central", "-o", "jsonpath={.metadata.uid}")
 
-	// The custom resource is removed without its finalizer and created again. It gets the installed
-	// objects back.
+	// The custom resource is removed without its finalizer and created again. It takes over the
+	// installed objects again.
 	w.MustKubectl("-n", w.name, "annotate", "troubledcentral", "c", "charts.penstock.dev/paused=true")
 	w.await(resource, w.name, "c", "it is left alone", is(report.Paused, "True", ""))
 	w.MustKubectl("-n", w.name, "patch", "troubledcentral", "c", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)

@@ -73,8 +73,8 @@ func (d *demo) listPackages(ctx context.Context) {
 	}
 }
 
-// wouldChange chooses a version from the catalog, and compares it with the installed one. Nothing
-// is stored.
+// wouldChange chooses a version from the catalog, and compares it with the installed version.
+// Nothing is stored.
 func (d *demo) wouldChange(ctx context.Context) {
 	before := get(d.cluster.revisions(ctx))
 	command := fmt.Sprintf("kubectl penstock deploy --name %s --dry-run -- \\\n"+

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// rollback leaves a stuck revision: the next revision has the content of the last working one.
+// rollback leaves a stuck revision: the next revision has the content of the last working revision.
 func rollback(ctx context.Context, d *demo) {
 	stuck, worked := fmt.Sprintf("%s-%d", d.Name, d.number), d.current
 	given, err := d.cluster.revision(ctx, stuck)

@@ -208,7 +208,7 @@ func (d *demo) show(ctx context.Context, command string) string {
 	return out.Stdout
 }
 
-// shortened shortens file names in the demo's folder to relative ones.
+// shortened makes file names in the demo's folder relative.
 func (d *demo) shortened(text string) string {
 	return strings.ReplaceAll(text, d.dir+string(filepath.Separator), "")
 }

@@ -20,7 +20,7 @@ func (s *screen) claim(holds bool, claim, want, got string) {
 	s.ok("%s", claim)
 }
 
-// stop ends an act, because each step needs the previous ones. It is a panic that play recovers.
+// stop ends an act, because each step needs the previous steps. It is a panic that play recovers.
 type stop struct{ error }
 
 func must(err error) {

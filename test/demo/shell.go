@@ -21,7 +21,7 @@ type shell struct {
 }
 
 // newShell links the programs by name into a folder that comes first on PATH, so that the commands
-// are those of a user who has installed them.
+// are the same as a user's who has installed the programs.
 func newShell(dir string, environment []string, programs map[string]string) (*shell, error) {
 	bin := filepath.Join(dir, "bin")
 	if err := os.MkdirAll(bin, 0o700); err != nil {

@@ -160,7 +160,8 @@ subjects: [{kind: ServiceAccount, namespace: penstock-system, name: penstock-tem
 	w.await("cluster", "it follows an object in no namespace", resolvedTo("quay.io/c:"+w.name))
 }
 
-// sourcesWithoutImage: a source without an image gets none, and unusual fields cause no error.
+// sourcesWithoutImage: Penstock sets no image in a source without an image, and unusual fields
+// cause no error.
 func sourcesWithoutImage(w shared) {
 	alice := w.person("alice", "")
 	w.apply(alice, w.source("internal", "quay.io/c:v{kube_major_version}", "sourceType: configmap", "configMap: a"))

@@ -103,8 +103,8 @@ func byRevision(w shared) {
 	w.await("catalog", "it is followed", resolvedTo("quay.io/c:v2"))
 }
 
-// alike: an object that is unreadable, absent, or has an empty field gives the same status. An
-// administrator grants which objects Penstock may read.
+// alike: the status is the same for an object that is unreadable or absent, and for an empty field.
+// An administrator grants which objects Penstock may read.
 func alike(w shared) {
 	w.define("missing", "empty")
 	w.sample("forbidden", "s3cr3t")

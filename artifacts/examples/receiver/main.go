@@ -75,7 +75,8 @@ func signed(header string, body, key []byte, now time.Time) bool {
 	return hmac.Equal([]byte(signature), []byte(hex.EncodeToString(mac.Sum(nil))))
 }
 
-// pass forwards an event. Alertmanager merges equal alerts, so a repeated event gives one alert.
+// pass forwards an event. Alertmanager merges equal alerts, so a repeated event creates only one
+// alert.
 func pass(kind, to string, got event) error {
 	if kind == "chat" {
 		return post(to, map[string]string{"text": strings.TrimSpace(got.Data.Summary + "\n" + got.Data.Look)})

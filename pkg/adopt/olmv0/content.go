@@ -76,7 +76,7 @@ func written(entries []metav1.ManagedFieldsEntry) (set *fieldpath.Set, people []
 	return set, slices.Compact(people), nil
 }
 
-// withoutMetadata removes fields of metadata, both the object's metadata and that of a template.
+// withoutMetadata removes fields from the metadata of the object and of its template.
 func withoutMetadata(fields *fieldpath.Set) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	fields.Iterate(func(path fieldpath.Path) {
@@ -88,8 +88,8 @@ func withoutMetadata(fields *fieldpath.Set) *fieldpath.Set {
 	return out
 }
 
-// isOLM reports whether a field manager is one of OLM's operators. The program of olm-operator is
-// olm, that of catalog-operator is catalog.
+// isOLM reports whether a field manager is one of OLM's operators. olm-operator's program is called
+// olm, catalog-operator's program catalog.
 func isOLM(manager string) bool {
 	return manager == "olm" || manager == "catalog" || strings.HasPrefix(manager, "olm-") || strings.HasPrefix(manager, "catalog-operator")
 }

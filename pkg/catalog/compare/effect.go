@@ -104,7 +104,7 @@ func goesTo(request resolve.Request, config *fbc.Config) (string, error) {
 	return resolution.Version.String(), nil
 }
 
-// sameGraph reports whether resolution gives the same results.
+// sameGraph reports whether resolution has the same results.
 func sameGraph(a, b *fbc.Config) bool {
 	return slices.Equal(seen(a), seen(b))
 }

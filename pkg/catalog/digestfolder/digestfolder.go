@@ -77,7 +77,7 @@ func (r *Root) need(digest string, by int) {
 	}
 }
 
-// Make calls build with a new folder, and renames the folder to that of the digest. It replaces an
+// Make calls build with a new folder, and renames the folder to the digest's folder. It replaces an
 // incomplete folder of the digest. The caller must have called Take for the digest.
 func (r *Root) Make(digest string, build func(folder string) error) error {
 	building, err := os.MkdirTemp(r.path, Unfinished)

@@ -14,7 +14,7 @@ type Error struct {
 	// Line is the first line of the document, or the wrong line within it. It is 0 if the file
 	// cannot be read.
 	Line int
-	// Schema, Package and Name are those of the document, if known.
+	// Schema, Package and Name of the document, if known.
 	Schema, Package, Name string
 	Err                   error
 }

@@ -71,7 +71,7 @@ type entry struct {
 }
 
 // New returns the graph of one package. If channels are given, only their entries create upgrades;
-// otherwise those of all channels do.
+// otherwise the entries of all channels do.
 func New(config *fbc.Config, channels []string) *Graph {
 	g := &Graph{
 		config: config, unlimited: len(channels) == 0, bundles: map[string]*Node{}, entries: map[string][]entry{},

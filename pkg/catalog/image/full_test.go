@@ -17,9 +17,9 @@ import (
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// TestHostileFullSize sends hostile content of real size against the real limits, and measures the
-// memory and disk that it takes. It takes a minute, so it needs FULL=1. TestHostile does the same
-// with small limits.
+// TestHostileFullSize sends hostile content of real size against the real limits, and measures its
+// memory and disk use. It runs for a minute, so it needs FULL=1. TestHostile does the same with
+// small limits.
 func TestHostileFullSize(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("it takes a minute: FULL=1 runs it")

@@ -15,7 +15,7 @@ type Limits struct {
 	Entries int
 	// Kept limits the files, folders and links that are kept.
 	Kept int
-	// KeptBytes limits the total size of the kept files, and File the size of one.
+	// KeptBytes limits the total size of the kept files, and File the size of each.
 	KeptBytes, File int64
 	// Path limits the length of a path, and Depth its number of elements.
 	Path, Depth int

@@ -221,7 +221,7 @@ func TestSignatures(t *testing.T) {
 }
 
 // TestSigstoreBundle: a refused image with a Sigstore bundle is not called unsigned, with and
-// without the referrers API. An answer that is missing, too large or forbidden never means "no
+// without the referrers API. An answer that is missing, too large or forbidden never counts as "no
 // bundle".
 func TestSigstoreBundle(t *testing.T) {
 	const bundle = "application/vnd.dev.sigstore.bundle.v0.3+json"

@@ -353,7 +353,7 @@ func decode(response *http.Response, into any) error {
 
 var errTooLarge = fmt.Errorf("an answer of the registry has more than %d bytes", largestReferrers)
 
-// guard limits the size of every answer, including those of token services. It refuses requests
+// guard limits the size of every answer, including answers of token services. It refuses requests
 // without TLS unless registries.conf allows them.
 type guard struct {
 	inner    http.RoundTripper

@@ -13,7 +13,7 @@ type Refused struct {
 	Image string
 	// Layer is the digest of a layer, and Path an entry in it; both may be empty.
 	Layer, Path string
-	// Reason describes the refused value and the allowed ones.
+	// Reason describes the refused value and the allowed values.
 	Reason string
 	// SignatureFormat is the artifact type of the image's signatures that Penstock cannot verify
 	// here, or empty.

@@ -50,8 +50,8 @@ type Options struct {
 	// shared folder. Then the fetch fails. 0 means Timeout.
 	LockWait time.Duration
 	// Pulls limits the images of one user that are pulled at the same time, which limits memory and
-	// disk. All users together can pull twice as many, and a user without a running pull always
-	// gets one (package fairshare).
+	// disk. All users together can pull twice as many, and a user without a running pull can always
+	// start one (package fairshare).
 	Pulls int
 }
 
@@ -366,7 +366,7 @@ func measured(tree string) (files int, bytes int64, err error) {
 }
 
 // keep renames a pulled image to its final name, and opens it. If another process has stored the
-// same image meanwhile, keep opens that one.
+// same image meanwhile, keep opens the stored image.
 func (s *Store) keep(ctx context.Context, folder string, r record, named reference.Named, asked, check string) (*Image, error) {
 	free, err := s.lock(ctx, r.Digest)
 	if err != nil {

@@ -57,7 +57,8 @@ func documentsOf(name string) fbc.Documents {
 }
 
 // BenchmarkBuild also reports the peak resident memory of the process, including the heap, and the
-// memory of an index afterwards. Run it alone, because the peak is that of the whole process.
+// memory of an index afterwards. Run it alone, because the peak includes all other work of the
+// process.
 func BenchmarkBuild(b *testing.B) {
 	name := plainHub(b)
 	runtime.GC()

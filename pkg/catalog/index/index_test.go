@@ -212,7 +212,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestDamagedIcon: a damaged icon makes the index be built again, like a damaged package.
+// TestDamagedIcon: after damage to an icon the index is built again, as after damage to a package.
 func TestDamagedIcon(t *testing.T) {
 	store := opened(t, t.TempDir())
 	i := updated(t, store, "c", 1, documents(lamp))

@@ -126,7 +126,7 @@ func (s *Store) record(catalog, digest string) error {
 }
 
 // Current returns the index that a catalog uses, or nil. The index stays readable after the catalog
-// changes to another one, and after it is collected.
+// changes to another index, and after it is collected.
 func (s *Store) Current(catalog string) *Index {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -161,7 +161,7 @@ func newSnapshot(catalogs []Catalog, version Version) *Snapshot {
 	return s
 }
 
-// Version returns a number that is higher than those of all earlier snapshots.
+// Version returns a number that is higher than in all earlier snapshots.
 func (s *Snapshot) Version() Version { return s.version }
 
 // Complete reports whether the inventory had all catalogs. If not, a missing package is unknown.

@@ -180,7 +180,7 @@ func TestFieldCases(t *testing.T) {
 	}
 }
 
-// TestOperatorHub: opm accepts this catalog, so its rules give no error here. It needs FULL=1.
+// TestOperatorHub: opm accepts this catalog, so lint finds no error in it. It needs FULL=1.
 func TestOperatorHub(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("set FULL=1: seconds for a catalog in which little can change")

@@ -45,7 +45,7 @@ func New(spec *chartkind.Spec) (*Mapping, error) {
 	return m, errs.ToAggregate()
 }
 
-// Validate returns the errors of a ChartKind, including those of its expressions.
+// Validate returns the errors of a ChartKind, including errors in its expressions.
 func Validate(spec, old *chartkind.Spec) field.ErrorList {
 	if errs := chartkind.Validate(spec, old); len(errs) > 0 {
 		return errs

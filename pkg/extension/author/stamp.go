@@ -21,7 +21,7 @@ const (
 	// MaxSize limits a stamp, in bytes: the annotations of an object are limited to 256 KiB.
 	MaxSize = 128 << 10
 	// Renew is the value of AuthorAnnotation by which a user becomes the author without another
-	// change. Otherwise such a write would get no stamp.
+	// change. Otherwise such a write would not be stamped.
 	Renew = "me"
 )
 
@@ -101,7 +101,7 @@ const (
 	Unreadable Problem = "Unreadable"
 	// Unsigned: the signature is of another key, for example of a former store.
 	Unsigned Problem = "Unsigned"
-	// OtherExtension: the stamp was made for another object.
+	// OtherExtension: the stamp is for another object.
 	OtherExtension Problem = "OtherExtension"
 	// OtherContent: the spec or one of Penstock's annotations was changed without a stamp.
 	OtherContent Problem = "OtherContent"

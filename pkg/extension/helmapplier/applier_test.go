@@ -129,8 +129,8 @@ func large(bytes int) string {
 	return out.String()
 }
 
-// TestElevenSecrets: a revision can take eleven Secrets. Without one of them it is unreadable, and
-// not absent. A revision of twelve Secrets is refused before anything is stored.
+// TestElevenSecrets: a revision can have eleven Secrets. If one of them is missing, the revision is
+// unreadable, and not absent. A revision of twelve Secrets is refused before anything is stored.
 func TestElevenSecrets(t *testing.T) {
 	w := newInHand(t)
 	store := w.store(nil)
@@ -165,7 +165,7 @@ func TestElevenSecrets(t *testing.T) {
 }
 
 // TestInterrupted: after a crash at any write of an update, the revision has the old or the new
-// content. A revision left pending is failed when the next one is made.
+// content. A revision left pending is marked as failed when the next revision is created.
 func TestInterrupted(t *testing.T) {
 	for dies := range 8 {
 		w := newInHand(t)

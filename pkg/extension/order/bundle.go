@@ -77,7 +77,7 @@ func (c Cluster) lacksPackage(of Extension, required source.Requirement) string 
 }
 
 // fits reports whether a version is in a bundle's range. The grammar is OLM's, which differs from
-// that of ClusterExtensions.
+// the grammar of ClusterExtensions.
 func fits(version, wanted string) bool {
 	if wanted == "" {
 		return true

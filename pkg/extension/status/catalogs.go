@@ -89,8 +89,8 @@ func upgrade(facts Facts, v view) said {
 	return said{metav1.ConditionFalse, reasonNewest, message}
 }
 
-// older reports whether a version is below another one. A spec may select an older version, which
-// is no upgrade. A version that cannot be parsed is not older.
+// older reports whether a version is below another version. A spec may select an older version,
+// which is not an upgrade. A version that cannot be parsed is not older.
 func older(version, than string) bool {
 	one, err := semver.Parse(version)
 	if err != nil {

@@ -27,8 +27,8 @@ type Event struct {
 	Reason, Note string
 }
 
-// Events returns the events between two statuses; none if both are equal. A message that only
-// changes a counter gives no event.
+// Events returns the events between two statuses; none if both are equal. A changed counter in a
+// message is not an event.
 func Events(before, after extension.Status) []Event {
 	var events []Event
 	add := func(warning bool, reason, note string) {

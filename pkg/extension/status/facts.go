@@ -23,7 +23,7 @@ type Facts struct {
 	Outcome Outcome
 	// Deprecations are the deprecation messages of the chosen catalog; nil if no catalog answered.
 	Deprecations *Deprecations
-	// Upgrades has the catalogs' versions beyond the installed one; nil if unknown.
+	// Upgrades has the catalogs' versions beyond the installed version; nil if unknown.
 	Upgrades *Upgrades
 	// Now is the transition time of conditions that change.
 	Now time.Time
@@ -55,13 +55,13 @@ type Bundle struct {
 
 // Deprecations are a catalog's messages. An entry without a message is not reported, as in OLM v1.
 type Deprecations struct {
-	// Package has the deprecations of the package. Channels has those of the requested channels (of
-	// all if none is requested). Installed has those of the installed bundle, which may differ from
-	// the resolved bundle.
+	// Package has the deprecations of the package. Channels has the deprecations of the requested
+	// channels (of all if none is requested). Installed has the deprecations of the installed
+	// bundle, which may differ from the resolved bundle.
 	Package, Channels, Installed []string
 }
 
-// Upgrades are versions beyond the installed one.
+// Upgrades are versions beyond the installed version.
 type Upgrades struct {
 	// Allowed is the newest version that the spec allows and an upgrade reaches; empty if it is
 	// installed.

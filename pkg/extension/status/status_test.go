@@ -390,7 +390,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestResults: every result except the first two gives the message that OLM has.
+// TestResults: every result except the first two has the message of OLM.
 func TestResults(t *testing.T) {
 	reasons := map[string]bool{ReasonRetrying: true, ReasonBlocked: true, ReasonInvalidConfiguration: true, ReasonRollingOut: true}
 	for result, verdict := range verdicts() {

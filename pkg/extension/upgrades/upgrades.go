@@ -26,8 +26,8 @@ const longestWhy = 500
 type Upgrades struct {
 	// Installed is the installed version.
 	Installed string `json:"installed,omitempty"`
-	// Allowed is the version that the spec selects now, which can be the installed one. With manual
-	// approval it becomes a proposal. AllowedChannel and AllowedCatalog contain it.
+	// Allowed is the version that the spec selects now, which can be the installed version. With
+	// manual approval it becomes a proposal. AllowedChannel and AllowedCatalog contain it.
 	Allowed        string `json:"allowed,omitempty"`
 	AllowedChannel string `json:"allowedChannel,omitempty"`
 	AllowedCatalog string `json:"allowedCatalog,omitempty"`
@@ -36,8 +36,8 @@ type Upgrades struct {
 	AllowedNeeds string `json:"-"`
 	// Newest is the highest version in the requested channels and catalogs.
 	Newest string `json:"newest,omitempty"`
-	// Blocked lists versions above both the installed and the allowed one, newest first, with the
-	// reason why Penstock does not install them. BlockedMore counts further versions.
+	// Blocked lists versions above both the installed and the allowed version, newest first, with
+	// the reason why Penstock does not install them. BlockedMore counts further versions.
 	Blocked     []Blocked `json:"blocked,omitempty"`
 	BlockedMore int       `json:"blockedMore,omitempty"`
 	// None is the reason why the spec allows no version; empty otherwise.

@@ -168,7 +168,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestUnknown: unreadable data give an error, and are never reported as "there is none".
+// TestUnknown: unreadable data cause an error, and are never reported as "there is none".
 func TestUnknown(t *testing.T) {
 	broken := catalog("a", 0, "stable: 1.0.0")
 	broken.Err = fmt.Errorf("the disk is gone")

@@ -7,7 +7,7 @@
 // names as in OLM v1, so that Penstock can adopt an installation. docs/reference/bundles.md lists
 // refused content and differences.
 //
-// It is pure: equal bundles and options give equal bytes, and no object depends on the revision
+// It is pure: equal bundles and options render equal bytes, and no object depends on the revision
 // number.
 package bundle
 

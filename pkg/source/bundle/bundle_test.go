@@ -346,7 +346,7 @@ func TestServerSideApply(t *testing.T) {
 	wantRefusal(t, "the line is that of the field", bundle(t, "- name: main", "- name: main\n                ports: all"), Options{}, []string{csvFile + ":34: Deployment.apps light/beam: spec.template.spec.containers"})
 }
 
-// TestKubernetesVersion: a cluster that is new enough gives no warning.
+// TestKubernetesVersion: for a cluster that is new enough there is no warning.
 func TestKubernetesVersion(t *testing.T) {
 	for cluster, want := range map[string]string{
 		"":                   "the operator needs Kubernetes 1.30.0 or later",
@@ -400,7 +400,7 @@ func wantWarning(t *testing.T, rendered source.Rendered, want string) {
 	}
 }
 
-// TestConversionOfNobody: a definition whose conversion Service does not exist gives a warning.
+// TestConversionOfNobody: a definition whose conversion Service does not exist causes a warning.
 func TestConversionOfNobody(t *testing.T) {
 	stale := lamps + "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: light, name: gone}}}}\n"
 	rendered, err := render(t, with(bundle(t), crdFile, stale), Options{})

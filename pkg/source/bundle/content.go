@@ -20,7 +20,7 @@ func child(of map[string]any, key string) map[string]any {
 	return object
 }
 
-// list returns a value as a list; nil if it is not one.
+// list returns a value as a list; nil if it is not a list.
 func list(value any) []any {
 	items, _ := value.([]any)
 	return items

@@ -40,8 +40,9 @@ func (in *installation) deployments() error {
 	return nil
 }
 
-// annotatePods gives pods the annotations of the ClusterServiceVersion, the watched namespace and
-// the operator's namespace. The pods' own annotations win over those of the ClusterServiceVersion.
+// annotatePods adds to pods the annotations of the ClusterServiceVersion, the watched namespace and
+// the operator's namespace. The pods' own annotations take precedence over the annotations of the
+// ClusterServiceVersion.
 func (in *installation) annotatePods(spec map[string]any) {
 	metadata := child(child(spec, "template"), "metadata")
 	annotations := stringMap(in.csv.Metadata.Annotations)

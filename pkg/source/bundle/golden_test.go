@@ -25,7 +25,7 @@ func goldenDir(t *testing.T) string {
 	return dir
 }
 
-// TestGolden compares rendered objects with those of OLM v1.
+// TestGolden compares rendered objects with the objects of OLM v1.
 func TestGolden(t *testing.T) {
 	dir := goldenDir(t)
 	lines, err := os.ReadFile(filepath.Join(dir, "inputs.jsonl"))

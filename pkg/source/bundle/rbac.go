@@ -26,7 +26,7 @@ func (in *installation) serviceAccounts() error {
 }
 
 // permissions adds the namespaced rights: a Role in the watched namespace. If the operator watches
-// all namespaces, it gets a ClusterRole instead, which also allows to read namespaces.
+// all namespaces, it adds a ClusterRole instead, which also allows to read namespaces.
 func (in *installation) permissions() error {
 	for i, one := range in.strategy().Permissions {
 		path := []any{"spec", "install", "spec", "permissions", i}

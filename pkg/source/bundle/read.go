@@ -43,7 +43,8 @@ type contents struct {
 	csvFile     directory.Located
 	definitions []directory.Located
 	extras      []directory.Located
-	// properties are those of the ClusterServiceVersion, then those of properties.yaml.
+	// properties has first the properties of the ClusterServiceVersion, then the properties of
+	// properties.yaml.
 	properties []source.Property
 	// annotated is the number of properties from the ClusterServiceVersion.
 	annotated    int
@@ -170,7 +171,7 @@ func inManifests(err error) error {
 }
 
 // readProperties reads the properties of the ClusterServiceVersion's annotation and of the file. It
-// writes all of them into the annotation, which pods get, too.
+// writes all of them into the annotation, which is also added to pods.
 func (c *contents) readProperties(fsys fs.FS) error {
 	annotation := c.csv.Metadata.Annotations[propertiesAnnotation]
 	if annotation != "" {

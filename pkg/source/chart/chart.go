@@ -2,7 +2,7 @@
 // process with limits (package template). Hooks become phases. Values that would differ at each
 // rendering are refused, or generated once and kept.
 //
-// Equal charts and options give equal bytes. docs/reference/charts.md lists accepted and refused
+// Equal charts and options render equal bytes. docs/reference/charts.md lists accepted and refused
 // content, and differences from Helm.
 package chart
 
@@ -33,8 +33,8 @@ var _ source.Renderer = Renderer{}
 type Options struct {
 	// Release is the name of the release in templates.
 	Release string
-	// Namespace is the namespace of the release. Namespaced objects without a namespace get it. The
-	// chart does not create it.
+	// Namespace is the namespace of the release, and of namespaced objects that set no namespace.
+	// The chart does not create it.
 	Namespace string
 	// Values override the chart's values.
 	Values map[string]any
@@ -238,7 +238,7 @@ func (o *objects) each(changes ...func(directory.Located) (directory.Located, er
 	return nil
 }
 
-// check checks all objects together, because definitions give the fields of custom resources.
+// check checks all objects together, because definitions define the fields of custom resources.
 func (o *objects) check(out *source.Rendered) error {
 	var all []directory.Located
 	if err := o.each(func(one directory.Located) (directory.Located, error) {

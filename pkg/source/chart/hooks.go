@@ -169,7 +169,7 @@ func withoutTTL(one directory.Located, content map[string]any, when event, out *
 }
 
 // nameJob appends a digest to a Job's name. For a Job that runs at each upgrade it is the digest of
-// all manifests, for other Jobs that of the Job.
+// all manifests, for other Jobs the digest of the Job.
 func nameJob(one directory.Located, content map[string]any, digest string) (directory.Located, error) {
 	suffix := "-" + digest[:10]
 	base := one.Name

@@ -72,8 +72,8 @@ func (c *collector) found(nothing string) ([]Located, error) {
 	return c.objects, nil
 }
 
-// withoutNamespaces removes the namespace of objects of cluster-scoped kinds, with a warning, as
-// kubectl does.
+// withoutNamespaces removes the namespace of objects of cluster-scoped kinds, with a warning, like
+// kubectl.
 func (c *collector) withoutNamespaces() error {
 	scopes := Scopes(c.objects)
 	for i := range c.objects {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzRenderStream: no input panics, lines of errors exist in the input, and repeated reading gives
+// FuzzRenderStream: no input panics, lines of errors exist in the input, and repeated reading has
 // the same result.
 func FuzzRenderStream(f *testing.F) {
 	for _, seed := range []string{

@@ -88,8 +88,8 @@ func isNull(node *yamlv3.Node) bool {
 }
 
 // syntaxFlaw finds the line of a syntax error: the shortest beginning of the document that has the
-// same error ends there. The parser's own line is often that of the enclosing block, off by one, or
-// missing.
+// same error ends there. The parser's own line is often the line of the enclosing block, off by
+// one, or missing.
 func syntaxFlaw(doc document, parse func([]byte) error, err error) flaw {
 	message := withoutLine(err)
 	lines := bytes.SplitAfter(doc.text, []byte("\n"))

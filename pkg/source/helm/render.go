@@ -32,9 +32,9 @@ const (
 // not serve.
 type InNamespace func(kind schema.GroupVersionKind) (inNamespace, known bool, err error)
 
-// Render renders the manifest of a revision into phased objects, as Helm has applied them.
-// Namespaced objects without a namespace get that of the release, and all objects get Helm's marks.
-// Hooks are left out with a warning.
+// Render renders the manifest of a revision into phased objects, as Helm has applied them. It sets
+// the namespace of the release in namespaced objects that have none, and Helm's marks in all
+// objects. Hooks are left out with a warning.
 func (r Release) Render(ctx context.Context, where InNamespace) (source.Rendered, error) {
 	out := source.Rendered{Package: r.Chart.Metadata.Name, Version: r.Chart.Metadata.Version}
 	r.warnOfHooks(&out)

@@ -79,7 +79,7 @@ func (o Options) excluded(_ manifest.ID, annotations map[string]string) (string,
 	return "", nil
 }
 
-// features keeps manifests for the feature set, and manifests without one.
+// features keeps manifests for the feature set, and manifests that name no feature set.
 func (o Options) features(id manifest.ID, annotations map[string]string) (string, error) {
 	value, found := annotations[featureSetAnnotation]
 	if !found {

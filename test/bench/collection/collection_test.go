@@ -99,7 +99,7 @@ func record(extension, revision int) string {
 	return store.NewKeys(prefix).All() + fmt.Sprintf("olm.operatorframework.io/clusterextensionrevisions/e%d-%d", extension, revision)
 }
 
-// fill stores all revisions. Each changes one object of the previous one.
+// fill stores all revisions. Each changes one object of the previous revision.
 func (b *bench) fill() {
 	b.t.Helper()
 	b.fills++

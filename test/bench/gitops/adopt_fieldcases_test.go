@@ -9,8 +9,8 @@ import (
 // fieldCases has inputs from user reports, outside of the repository.
 const fieldCases = "../../../../shared/data/field-cases/apply"
 
-// recorded: releases whose records no API server would accept unchanged. The namespace is that of
-// the records.
+// recorded: releases whose records no API server would accept unchanged. The namespace is the
+// namespace in the records.
 func recorded(s *site) {
 	for _, file := range []string{"09-null-annotation/live.json", "09-null-annotation/chart-recs.json", "10-adopt-shapes/live.json", "10-adopt-shapes/recs.json"} {
 		text, err := os.ReadFile(filepath.Join(fieldCases, file))

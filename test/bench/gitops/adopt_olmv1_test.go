@@ -30,7 +30,7 @@ type olmv1 struct {
 	rollsOut func()
 }
 
-// Kinds of OLM's revisions: the present one, and the one before version 1.9.
+// Kinds of OLM's revisions: the present kind, and the kind before version 1.9.
 const (
 	objectSets = "ClusterObjectSet"
 	revisions  = "ClusterExtensionRevision"

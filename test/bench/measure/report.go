@@ -43,8 +43,8 @@ func (r *Report) Table(title string, columns ...string) *Table {
 // Row adds a row.
 func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
 
-// AtLeast adds the verdict whether a subject is at least target times as fast as another one, by
-// the median of the ratio.
+// AtLeast adds the verdict whether a subject is at least target times as fast as another subject,
+// by the median of the ratio.
 func (r *Report) AtLeast(what string, target float64, result *Result, subject, peer string) {
 	ratio := result.Ratio(peer, subject)
 	r.verdicts = append(r.verdicts, Verdict{

@@ -22,7 +22,7 @@ const (
 	writers       = 16
 )
 
-// chains returns the number of revisions of each extension. The total is that of the settings.
+// chains returns the number of revisions of each extension. Their sum is the total of the settings.
 func (b *bench) chains() map[string]int {
 	chains := map[string]int{historyChain: historyLength}
 	for left, n := b.settings.revisions-historyLength, 0; left > 0; n++ {

@@ -16,7 +16,7 @@ import (
 // restPart limits the processor time of a process at rest to 1/restPart of a processor.
 const restPart = 20
 
-// memoryTargets limit the memory of Penstock above that of an empty one, in MB.
+// memoryTargets limit the memory of Penstock beyond an empty Penstock, in MB.
 type memoryTargets struct{ filled, restarted float64 }
 
 // emptyMemory limits the heap and stacks of an empty Penstock, in MB.

@@ -13,7 +13,7 @@ import (
 )
 
 type settings struct {
-	// revisions is the number of all revisions, chainLength that of one extension.
+	// revisions is the number of all revisions, chainLength the number per extension.
 	revisions, chainLength int
 	// rounds is the number of times that each LIST is read. burst is the number of reads per round,
 	// for reads of about a millisecond.
@@ -94,7 +94,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// mean is an operator of average size, and sixty a large one.
+// mean is an operator of average size, and sixty a large operator.
 func mean() operator.Operator {
 	return operator.Operator{Objects: operator.MeanObjects, Bytes: operator.MeanBytes}
 }

@@ -69,7 +69,7 @@ func (b *bench) fromCatalog(t *testing.T, n int) {
 	names := []string{nameExtensions, nameByHelm, nameOurs}
 	const tooMany = 1000
 	if n < tooMany {
-		// Helm installs them one after the other, which takes too long for more.
+		// Helm installs them one after the other, which would be too slow for more.
 		starters[nameHelm] = b.starters()[nameHelm]
 		names = append(names, nameHelm)
 	}
@@ -117,8 +117,8 @@ func (b *bench) fromCatalog(t *testing.T, n int) {
 }
 
 const (
-	// afterwards is the time in which delayed writes follow: the mark of the store after 2 s, and
-	// those of the collector, which starts 10 s after the leader.
+	// afterwards is the time in which delayed writes follow: the store's mark after 2 s, and the
+	// collector's writes, which start 10 s after the leader.
 	afterwards = 15 * time.Second
 	atRest     = 10 * time.Second
 )

@@ -20,7 +20,7 @@ import (
 // idleness is a number of extensions that are rolled out and idle.
 type idleness struct {
 	extensions, objects, revisions int
-	// memory limits the memory of Penstock above that of an empty one, in MB.
+	// memory limits the memory of Penstock beyond an empty Penstock, in MB.
 	memory float64
 }
 

@@ -133,7 +133,7 @@ func imagesOf(t *testing.T, count int, roundTrip time.Duration) (images *registr
 }
 
 // chartFolder writes a chart with the objects of a release. Its templates replace the release's
-// namespace by that of each installation.
+// namespace by the namespace of each installation.
 func chartFolder(t *testing.T, r release) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -21,7 +21,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/references"
 )
 
-// kept is the number of revisions of an extension: an active one, and those that retention keeps.
+// kept is the number of revisions of an extension: an active revision, and the revisions that
+// retention keeps.
 const kept = 1 + 5
 
 // depot is a store that creates and retires revisions as the API does.

@@ -91,7 +91,7 @@ configuration: other: unknown field`
 }
 
 // TestCost: parsing a configuration compiles only the types of the settings that it has. Compiling
-// all types would take 85,000 allocations and 7 MB per rendered bundle.
+// all types would cost 85,000 allocations and 7 MB per rendered bundle.
 func TestCost(t *testing.T) {
 	for name, text := range map[string]string{
 		"None": ``, "Namespace": `{"watchNamespace":"light"}`, "Settings": `{"deploymentConfig":{"nodeSelector":{"a":"b"},"env":[{"name":"A","value":"1"}]}}`,

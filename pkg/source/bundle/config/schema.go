@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// deploymentConfig has the settings of Deployments: the fields of OLM's Subscription. Its types are
-// those of Kubernetes, so the schema has the fields of the Kubernetes version with which this
-// program is built.
+// deploymentConfig has the settings of Deployments: the fields of OLM's Subscription. It uses
+// Kubernetes' types, so the schema has the fields of the Kubernetes version with which this program
+// is built.
 type deploymentConfig struct {
 	NodeSelector map[string]string            `json:"nodeSelector,omitempty"`
 	Tolerations  []corev1.Toleration          `json:"tolerations,omitempty"`
@@ -129,7 +129,7 @@ func structSchema(of reflect.Type) map[string]any {
 	return schema
 }
 
-// addFields adds the fields of a struct, and those of its inline structs.
+// addFields adds the fields of a struct, including the fields of its inline structs.
 func addFields(of reflect.Type, properties map[string]any, required *[]any) {
 	for i := range of.NumField() {
 		field := of.Field(i)

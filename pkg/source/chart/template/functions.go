@@ -73,8 +73,8 @@ func refuse(original any, err error) any {
 	return wrap(original, func([]reflect.Value) ([]reflect.Value, error) { return nil, err })
 }
 
-// wrap returns a function with the parameters of another one, which returns the first result and an
-// error.
+// wrap returns a function with the parameters of another function. The new function returns the
+// first result and an error.
 func wrap(original any, call func([]reflect.Value) ([]reflect.Value, error)) any {
 	of := reflect.TypeOf(original)
 	var in []reflect.Type

@@ -119,7 +119,7 @@ func compatible(wanted, cluster string) bool {
 // execute runs all templates. It returns their output by name, and the notes.
 func execute(chart *chartv2.Chart, request Request, capabilities *common.Capabilities, functions *functions) (files []File, notes string, err error) {
 	// The revision number and the previous state are constant, so that the same chart and values
-	// give the same manifests in each revision.
+	// render the same manifests in each revision.
 	release := common.ReleaseOptions{Name: request.Release, Namespace: request.Namespace, Revision: 1, IsInstall: true}
 	values, err := util.ToRenderValuesWithSchemaValidation(chart, request.Values, release, capabilities, true)
 	if err != nil {

@@ -132,8 +132,8 @@ type Answer struct {
 	Definitions []File `json:"definitions,omitempty"`
 	Manifests   []File `json:"manifests,omitempty"`
 	Again       []File `json:"again,omitempty"`
-	// Notes is the output of the chart's NOTES.txt, without those of subcharts. It is empty if two
-	// renderings differ.
+	// Notes is the output of the chart's NOTES.txt, without the notes of subcharts. It is empty if
+	// two renderings differ.
 	Notes    string   `json:"notes,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	// Error is the reason why the chart could not be rendered. Then only Unknown, OtherKubernetes

@@ -46,7 +46,8 @@ func validateOne(schema []byte, values map[string]any) error {
 	if err != nil {
 		return fmt.Errorf("compiling it, without remote references: %w", err)
 	}
-	// The values have Go types of several decoders, and the validator accepts those of one.
+	// The values have Go types of several decoders, and the validator accepts the types of only one
+	// decoder.
 	encoded, err := json.Marshal(values)
 	if err != nil {
 		return err
