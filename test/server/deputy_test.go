@@ -114,9 +114,8 @@ func (d door) deputy() {
 	d.MustKubectl("delete", "cer", "keeper-1", "barbaras-1", "bobs-2", "--wait=false")
 }
 
-// owners: an update that adds an owner to an object of any of our kinds needs the right to delete
-// the object, no matter which server serves the kind. Creates and existing owners need no further
-// right.
+// owners: an update that adds an owner to one of our objects needs the right to delete the object.
+// This holds whichever server serves the kind. Creates and existing owners need no further right.
 func (d door) owners() {
 	const (
 		resources = "[clusterextensions, clustercatalogs, clusterextensionrevisions, chartkinds, configurationplans, configurationprofiledefinitions]"

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// importTime is the time in which an import must be refused.
+	// importTime bounds the time until the refusal of an import.
 	importTime = 15 * time.Second
 	// importMemory bounds the memory of all imports together. Parts of an archive have up to 20
 	// MiB, and parsing keeps several copies.

@@ -88,7 +88,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: developers}]
 		kinds      = "this cluster takes no revision with Job once"
 		wildcards  = `no ClusterRole of a revision may grant "*" or be aggregated: `
 		extensions = "grafana is not an extension that this cluster takes"
-		// A generated name has no number. The API rejects it, so no policy has to.
+		// The API rejects a generated name without a number, so no policy has to.
 		generatedName = `The ClusterExtensionRevision "`
 		users         = "revisions of argocd are for release-managers, and dev is none"
 	)
