@@ -226,7 +226,7 @@ func schema_pkg_apis_catalog_v1alpha1_BlockedVersion(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BlockedVersion is a version that the extension is not upgraded to.",
+				Description: "BlockedVersion is a version that the extension cannot be upgraded to.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"version": {
@@ -239,7 +239,7 @@ func schema_pkg_apis_catalog_v1alpha1_BlockedVersion(ref common.ReferenceCallbac
 					},
 					"catalog": {
 						SchemaProps: spec.SchemaProps{
-							Description: "catalog that has it.",
+							Description: "catalog that has the version.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -255,7 +255,7 @@ func schema_pkg_apis_catalog_v1alpha1_BlockedVersion(ref common.ReferenceCallbac
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says it in words, and what helps.",
+							Description: "message explains the cause to a person, and what helps.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -272,12 +272,12 @@ func schema_pkg_apis_catalog_v1alpha1_BundleVersion(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BundleVersion is one version, as its bundle and the channels that have it say.",
+				Description: "BundleVersion is one version, as its bundle and its channels describe it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version is empty when the bundle has none that can be read.",
+							Description: "version of the bundle; empty if it has no valid version.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -285,7 +285,7 @@ func schema_pkg_apis_catalog_v1alpha1_BundleVersion(ref common.ReferenceCallback
 					},
 					"bundle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "bundle is its name.",
+							Description: "bundle is the name of the bundle.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -336,7 +336,7 @@ func schema_pkg_apis_catalog_v1alpha1_BundleVersion(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "skips are other versions that can be upgraded to this version, without the versions between.",
+							Description: "skips are other versions that can be upgraded to this version directly, without the versions between.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -355,7 +355,7 @@ func schema_pkg_apis_catalog_v1alpha1_BundleVersion(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "skipRanges are ranges of versions that can be upgraded to this version in the same way.",
+							Description: "skipRanges are ranges of versions that can be upgraded to this version directly.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -369,13 +369,13 @@ func schema_pkg_apis_catalog_v1alpha1_BundleVersion(ref common.ReferenceCallback
 					},
 					"deprecation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deprecation is set when the catalog says that the version should not be used.",
+							Description: "deprecation is set if the catalog advises against the version.",
 							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
 						},
 					},
 					"unsupported": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unsupported says why it cannot be installed, as far as the catalog tells.",
+							Description: "unsupported is the reason why Penstock cannot install the version, as far as the catalog shows it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -400,7 +400,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogPackage is a package that the catalogs of this cluster offer. It is computed from their indexes whenever it is read, and nothing of it is stored. If several catalogs have a package, it shows the package of the catalog with the highest priority, of several the first by name, and names the other catalogs.",
+				Description: "CatalogPackage is a package in the catalogs of this cluster. The server computes it from the catalogs' indexes for each read and does not store it. If several catalogs have the package, the catalog with the highest priority is used. Of catalogs with the same priority, the first by name is used.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -419,14 +419,14 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata has the name of the package; the labels of the catalog, and the label catalog with the name of the catalog; and a resourceVersion that identifies one state of the catalogs.",
+							Description: "metadata has the name of the package, the labels of the catalog, the label catalog with the name of the catalog, and a resourceVersion that identifies one state of the catalogs.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"catalog": {
 						SchemaProps: spec.SchemaProps{
-							Description: "catalog is the catalog that everything below is from.",
+							Description: "catalog is the catalog that the fields below come from.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -442,7 +442,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "catalogs are all catalogs that have the package; the first one is the one that is used.",
+							Description: "catalogs are all catalogs that have the package. The first catalog is used.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -462,21 +462,21 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 					},
 					"defaultChannel": {
 						SchemaProps: spec.SchemaProps{
-							Description: "defaultChannel is the channel that is followed when none is asked for.",
+							Description: "defaultChannel is the channel for extensions that name no channel.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"latest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "latest is the version that is installed when nothing is asked for: the highest one that is not deprecated.",
+							Description: "latest is the version for extensions that name no version: the highest version that is not deprecated.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"deprecation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deprecation is set when the catalog says that the package should not be used.",
+							Description: "deprecation is set if the catalog advises against the package.",
 							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
 						},
 					},
@@ -487,7 +487,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "channels are at most 100, by name.",
+							Description: "channels of the package, at most 100, ordered by name.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -505,7 +505,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "versions are the highest 100. The subresource versions has all of them.",
+							Description: "versions are the highest 100 versions. The subresource versions returns all versions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -518,7 +518,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 					},
 					"versionCount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "versionCount is the number of versions.",
+							Description: "versionCount is the number of all versions.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -531,7 +531,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "kinds are the kinds that all its versions together bring, at most 200.",
+							Description: "kinds are the kinds that the versions define, at most 200.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -552,7 +552,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "installed are the installed versions of the package. It is left out for users who cannot list clusterextensionrevisions.",
+							Description: "installed are the installed versions of the package. It is absent for users who cannot list clusterextensionrevisions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -602,7 +602,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 					},
 					"catalog": {
 						SchemaProps: spec.SchemaProps{
-							Description: "catalog that it is from.",
+							Description: "catalog that the upgrades come from.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -610,7 +610,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 					},
 					"defaultChannel": {
 						SchemaProps: spec.SchemaProps{
-							Description: "defaultChannel is the channel that is followed when none is asked for.",
+							Description: "defaultChannel is the channel for extensions that name no channel.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -622,7 +622,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "entries are the entries of the channels, by channel, the highest version first.",
+							Description: "entries of the channels, ordered by channel, the highest version first.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -640,7 +640,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "upgrades are all upgrades in one step, at most 30000.",
+							Description: "upgrades are all single upgrade steps, at most 30000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -653,7 +653,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 					},
 					"omitted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "omitted is the number of upgrades that are left out.",
+							Description: "omitted is the number of upgrades that the list omits.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -668,7 +668,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "installed are the installed versions of the package. It is left out for users who cannot list clusterextensionrevisions.",
+							Description: "installed are the installed versions of the package. It is absent for users who cannot list clusterextensionrevisions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -686,7 +686,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "paths are the shortest upgrade paths from the installed version, or from the parameter from, to the latest version of each channel that can be reached, and to the parameter to.",
+							Description: "paths are the shortest upgrade paths to the latest reachable version of each channel, and to the parameter to. They begin at the installed version, or at the parameter from.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -710,7 +710,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageIcon(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogPackageIcon is the picture of a package.",
+				Description: "CatalogPackageIcon is the icon of a package.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -736,7 +736,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageIcon(ref common.ReferenceCal
 					},
 					"catalog": {
 						SchemaProps: spec.SchemaProps{
-							Description: "catalog that it is from.",
+							Description: "catalog that the icon comes from.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -744,7 +744,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageIcon(ref common.ReferenceCal
 					},
 					"mediaType": {
 						SchemaProps: spec.SchemaProps{
-							Description: "mediaType is the type that the catalog names, such as image/svg+xml. Penstock does not check the picture: it may contain scripts.",
+							Description: "mediaType that the catalog states, such as image/svg+xml. Penstock does not check the icon: it may contain scripts.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -752,7 +752,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageIcon(ref common.ReferenceCal
 					},
 					"data": {
 						SchemaProps: spec.SchemaProps{
-							Description: "data is the picture.",
+							Description: "data of the icon.",
 							Type:        []string{"string"},
 							Format:      "byte",
 						},
@@ -796,7 +796,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageList(ref common.ReferenceCal
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the packages, by name.",
+							Description: "items are the packages, ordered by name.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -839,7 +839,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageOptions(ref common.Reference
 					},
 					"catalog": {
 						SchemaProps: spec.SchemaProps{
-							Description: "catalog to read instead of the one that is used by default.",
+							Description: "catalog to read. Default: the catalog that the package shows.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -851,7 +851,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageOptions(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "channel limits versions and upgrades to channels; it may be given several times.",
+							Description: "channel limits the answer to versions and upgrades of a channel. It can be given several times.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -865,14 +865,14 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageOptions(ref common.Reference
 					},
 					"from": {
 						SchemaProps: spec.SchemaProps{
-							Description: "from is a version or bundle where the paths of graph begin, instead of what is installed.",
+							Description: "from is the version or bundle where the paths of graph begin. Default: the installed version.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"to": {
 						SchemaProps: spec.SchemaProps{
-							Description: "to is a version or bundle to which a path of graph leads, besides the latest of each channel.",
+							Description: "to is a version or bundle where a path of graph ends, in addition to the latest version of each channel.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -884,7 +884,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageOptions(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "version makes the subresource upgrades answer as if specs asked for this range, instead of their own. It may be given once. An empty range is any version.",
+							Description: "version is a range of versions. The subresource upgrades uses it in place of the range in each spec. It can be given once. An empty range means any version.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -906,7 +906,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageUpgrades(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogPackageUpgrades lists the ClusterExtensions that ask for a package, and what they could be upgraded to.",
+				Description: "CatalogPackageUpgrades lists the ClusterExtensions that use a package, and their possible upgrades.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -940,7 +940,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageUpgrades(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "extensions are the ClusterExtensions, by name.",
+							Description: "extensions are the ClusterExtensions, ordered by name.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -990,7 +990,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageVersions(ref common.Referenc
 					},
 					"catalog": {
 						SchemaProps: spec.SchemaProps{
-							Description: "catalog that they are from.",
+							Description: "catalog that the versions come from.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1003,7 +1003,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageVersions(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "versions are at most 2000.",
+							Description: "versions of the package, at most 2000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1016,7 +1016,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageVersions(ref common.Referenc
 					},
 					"omitted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "omitted is the number of entries that are left out.",
+							Description: "omitted is the number of versions that the list omits.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1039,7 +1039,7 @@ func schema_pkg_apis_catalog_v1alpha1_Deprecation(ref common.ReferenceCallback) 
 				Properties: map[string]spec.Schema{
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why, and what to do.",
+							Description: "message is the reason of the deprecation, and what to do.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1056,7 +1056,7 @@ func schema_pkg_apis_catalog_v1alpha1_ExtensionUpgrades(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ExtensionUpgrades has the installed version of an extension, and the newer ones.",
+				Description: "ExtensionUpgrades has the installed version of an extension and the newer versions.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"extension": {
@@ -1069,42 +1069,42 @@ func schema_pkg_apis_catalog_v1alpha1_ExtensionUpgrades(ref common.ReferenceCall
 					},
 					"installed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "installed is the version that is installed, empty for none.",
+							Description: "installed is the installed version; empty if nothing is installed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"allowed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "allowed is the version that spec allows now; it may be the installed one. It is empty when spec allows none.",
+							Description: "allowed is the version that spec selects now, which can be the installed version. It is empty if spec allows no version.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"channel": {
 						SchemaProps: spec.SchemaProps{
-							Description: "channel has the allowed version.",
+							Description: "channel of the allowed version.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"catalog": {
 						SchemaProps: spec.SchemaProps{
-							Description: "catalog has the allowed version.",
+							Description: "catalog of the allowed version.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"approval": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approval is Automatic, Reviewed or Manual: with Manual, an upgrade waits until somebody approves it; with Reviewed, one does whose diff has notes that hold it.",
+							Description: "approval of upgrades. Automatic: none is needed. Manual: each upgrade waits for an approval. Reviewed: an upgrade waits for an approval if its diff has notes that hold it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"newest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "newest is the highest version in the channels and catalogs that spec asks for.",
+							Description: "newest is the highest version in the channels and catalogs that spec names.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1116,7 +1116,7 @@ func schema_pkg_apis_catalog_v1alpha1_ExtensionUpgrades(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "blocked are versions above the installed and the allowed one, the newest first, at most 10.",
+							Description: "blocked are versions above the installed and the allowed version, the newest first, at most 10.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1129,14 +1129,14 @@ func schema_pkg_apis_catalog_v1alpha1_ExtensionUpgrades(ref common.ReferenceCall
 					},
 					"omitted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "omitted is the number of entries that are left out.",
+							Description: "omitted is the number of blocked versions that the list omits.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why spec allows no version, or why that is not known.",
+							Description: "message is the reason why spec allows no version, or why that is unknown.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1159,7 +1159,7 @@ func schema_pkg_apis_catalog_v1alpha1_GraphEntry(ref common.ReferenceCallback) c
 				Properties: map[string]spec.Schema{
 					"channel": {
 						SchemaProps: spec.SchemaProps{
-							Description: "channel that has it.",
+							Description: "channel that has the version.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1175,20 +1175,20 @@ func schema_pkg_apis_catalog_v1alpha1_GraphEntry(ref common.ReferenceCallback) c
 					},
 					"upgradeOf": {
 						SchemaProps: spec.SchemaProps{
-							Description: "upgradeOf says in words which versions can be upgraded to this one.",
+							Description: "upgradeOf describes in words which versions can be upgraded to this version.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"deprecation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deprecation is set when the catalog says that the version should not be used.",
+							Description: "deprecation is set if the catalog advises against the version.",
 							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
 						},
 					},
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path is the upgrade path from the installed version, in words: the versions in order. It is empty when no upgrades lead to this version, and when nothing is installed.",
+							Description: "path is the upgrade path from the installed version as text: the versions in order. It is empty if nothing is installed, or if no path leads to this version.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1211,7 +1211,7 @@ func schema_pkg_apis_catalog_v1alpha1_GraphPath(ref common.ReferenceCallback) co
 				Properties: map[string]spec.Schema{
 					"from": {
 						SchemaProps: spec.SchemaProps{
-							Description: "from is the version where it begins.",
+							Description: "from is the first version of the path.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1219,7 +1219,7 @@ func schema_pkg_apis_catalog_v1alpha1_GraphPath(ref common.ReferenceCallback) co
 					},
 					"to": {
 						SchemaProps: spec.SchemaProps{
-							Description: "to is the version where it ends.",
+							Description: "to is the last version of the path.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1232,7 +1232,7 @@ func schema_pkg_apis_catalog_v1alpha1_GraphPath(ref common.ReferenceCallback) co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "versions are the versions to upgrade to, in order, including to.",
+							Description: "versions are the versions to upgrade to, in order, with to as the last.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1255,7 +1255,7 @@ func schema_pkg_apis_catalog_v1alpha1_GraphUpgrade(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GraphUpgrade is an upgrade in one step.",
+				Description: "GraphUpgrade is a single upgrade step.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"from": {
@@ -1306,7 +1306,7 @@ func schema_pkg_apis_catalog_v1alpha1_InstalledVersion(ref common.ReferenceCallb
 				Properties: map[string]spec.Schema{
 					"extension": {
 						SchemaProps: spec.SchemaProps{
-							Description: "extension that it is installed as.",
+							Description: "extension that has the version.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1344,7 +1344,7 @@ func schema_pkg_apis_catalog_v1alpha1_PackageCatalog(ref common.ReferenceCallbac
 					},
 					"priority": {
 						SchemaProps: spec.SchemaProps{
-							Description: "priority of the ClusterCatalog: of two catalogs, the one with the higher priority is used.",
+							Description: "priority of the ClusterCatalog. The catalog with the highest priority is used.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1352,7 +1352,7 @@ func schema_pkg_apis_catalog_v1alpha1_PackageCatalog(ref common.ReferenceCallbac
 					},
 					"latest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "latest is the version that this catalog would install when nothing is asked for.",
+							Description: "latest is the version that this catalog would install for extensions that name no version.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1368,7 +1368,7 @@ func schema_pkg_apis_catalog_v1alpha1_PackageChannel(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PackageChannel is a channel of a package: a part of its upgrades that can be chosen.",
+				Description: "PackageChannel is a channel of a package: a part of the upgrade graph that users can choose.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -1388,7 +1388,7 @@ func schema_pkg_apis_catalog_v1alpha1_PackageChannel(ref common.ReferenceCallbac
 					},
 					"deprecation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deprecation is set when the catalog says that the channel should not be used.",
+							Description: "deprecation is set if the catalog advises against the channel.",
 							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
 						},
 					},
@@ -1405,7 +1405,7 @@ func schema_pkg_apis_catalog_v1alpha1_PackageKind(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PackageKind is a kind that a package brings.",
+				Description: "PackageKind is a kind that a package defines.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"group": {
@@ -1426,7 +1426,7 @@ func schema_pkg_apis_catalog_v1alpha1_PackageKind(ref common.ReferenceCallback) 
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind is its name.",
+							Description: "kind is the name of the kind.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1448,7 +1448,7 @@ func schema_pkg_apis_catalog_v1alpha1_PackageVersion(ref common.ReferenceCallbac
 				Properties: map[string]spec.Schema{
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version is as the bundle has it.",
+							Description: "version as the bundle states it.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1475,13 +1475,13 @@ func schema_pkg_apis_catalog_v1alpha1_PackageVersion(ref common.ReferenceCallbac
 					},
 					"deprecation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deprecation is set when the catalog says that the version should not be used.",
+							Description: "deprecation is set if the catalog advises against the version.",
 							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
 						},
 					},
 					"unsupported": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unsupported says why it cannot be installed, as far as the catalog tells.",
+							Description: "unsupported is the reason why Penstock cannot install the version, as far as the catalog shows it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1530,14 +1530,14 @@ func schema_pkg_apis_hco_v1alpha1_BlastRadius(ref common.ReferenceCallback) comm
 					},
 					"reboot": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reboot tells whether they reboot.",
+							Description: "reboot is true if the nodes reboot.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"waves": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waves is the number of rounds that the change takes, by the maxUnavailable of the pools.",
+							Description: "waves is the number of groups of nodes that get the change one after another, by the maxUnavailable of the pools.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1552,7 +1552,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlan(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConfigurationPlan is a change to the configuration of components that belong to others. It is computed, shown, approved and executed, in this order, and watched afterwards.",
+				Description: "ConfigurationPlan is a change to the configuration of components that other operators own. Penstock computes the plan and shows it. Once users have approved it, Penstock executes it, and then watches the targets.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1585,7 +1585,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlan(ref common.ReferenceCallback
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the plan that was computed, and its progress.",
+							Description: "status is the computed plan and its progress.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.ConfigurationPlanStatus{}.OpenAPIModelName()),
 						},
@@ -1658,7 +1658,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"profile": {
 						SchemaProps: spec.SchemaProps{
-							Description: "profile is the profile to configure. It is immutable. Valid values: \"LoadAwareRebalancing\", \"HighDensitySwap\", \"NodeHealthRemediation\", and the name of any ConfigurationProfileDefinition; kubectl get configprofile lists all profiles.\n\nPossible enum values:\n - `\"HighDensitySwap\"` gives worker nodes swap, and virtual machines more memory than is requested for them.\n - `\"LoadAwareRebalancing\"` makes the descheduler move virtual machines away from nodes under pressure, and nodes report pressure (PSI).\n - `\"NodeHealthRemediation\"` has nodes that stay unhealthy remediated, and their virtual machines started elsewhere.",
+							Description: "profile is the profile to configure. It is immutable. Valid values: \"LoadAwareRebalancing\", \"HighDensitySwap\", \"NodeHealthRemediation\", and the name of any ConfigurationProfileDefinition. kubectl get configprofile lists all profiles.\n\nPossible enum values:\n - `\"HighDensitySwap\"` gives worker nodes swap, and gives virtual machines more memory than they request.\n - `\"LoadAwareRebalancing\"` makes the descheduler move virtual machines away from nodes under pressure. Nodes report their pressure (PSI).\n - `\"NodeHealthRemediation\"` remediates nodes that stay unhealthy, and starts their virtual machines on other nodes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1667,7 +1667,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action decides about the plan: DryRun computes it and waits for an approval, Apply approves and executes it, Ignore does nothing and watches nothing. Setting Apply, and any change of spec while it is Apply, needs the verb approve. While a plan waits for approval, the write that sets Apply must say which plan was reviewed: by approvedPlanHash, or by metadata.resourceVersion.\n\nPossible enum values:\n - `\"Apply\"` executes the plan. Setting it needs the verb approve.\n - `\"DryRun\"` computes the plan and waits.\n - `\"Ignore\"` does nothing: what was applied stays and is not watched.",
+							Description: "action decides about the plan. DryRun computes the plan and waits for an approval. Apply approves and executes it. Ignore does nothing, and Penstock does not watch the targets. Setting Apply, and any change of spec while action is Apply, needs the verb approve. While a plan waits for approval, the write that sets Apply must name the reviewed plan with approvedPlanHash or metadata.resourceVersion.\n\nPossible enum values:\n - `\"Apply\"` approves and executes the plan. Setting it needs the verb approve.\n - `\"DryRun\"` computes the plan and waits for an approval.\n - `\"Ignore\"` does nothing. Applied changes stay, and Penstock does not watch them.",
 							Default:     "DryRun",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1676,7 +1676,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"failurePolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failurePolicy decides about the other items after one has failed: Abort leaves the rest Pending, Continue goes on with the next.\n\nPossible enum values:\n - `\"Abort\"` leaves the rest Pending.\n - `\"Continue\"` executes the next item.",
+							Description: "failurePolicy decides about the remaining items after an item has failed. Abort leaves them Pending. Continue executes the next item.\n\nPossible enum values:\n - `\"Abort\"` leaves the remaining items Pending.\n - `\"Continue\"` executes the next item.",
 							Default:     "Abort",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1685,7 +1685,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"onConflict": {
 						SchemaProps: spec.SchemaProps{
-							Description: "onConflict decides about fields that belong to other field managers and would get other values. Block shows the plan with the owners of the fields, and executes nothing. Take takes the fields.\n\nPossible enum values:\n - `\"Block\"` makes the plan wait; it names the fields and who has them.\n - `\"Take\"` takes the fields when the plan is executed.",
+							Description: "onConflict decides about fields that belong to other field managers and would get other values. Block shows the plan with the owners of the fields, and does not execute it. Take takes the fields.\n\nPossible enum values:\n - `\"Block\"` shows the plan with the fields and their managers, and does not execute it.\n - `\"Take\"` takes the fields from their managers when the plan is executed.",
 							Default:     "Block",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1694,45 +1694,45 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"options": {
 						SchemaProps: spec.SchemaProps{
-							Description: "options of the profile. Only the member of the plan's own profile may be set.",
+							Description: "options of the profile. Only the options of the plan's profile can be set.",
 							Ref:         ref(hcov1alpha1.PlanOptions{}.OpenAPIModelName()),
 						},
 					},
 					"waitTimeout": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waitTimeout bounds the time until an item is healthy, such as 2h30m. Without it there is no limit. The time that a pool is paused does not count.",
+							Description: "waitTimeout bounds the time until an item is healthy, such as 2h30m. Without it there is no limit. The time for which a pool is paused does not count.",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"approvedPlanHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approvedPlanHash is the hash, as in status.planHash, of the only plan that may be executed. Any other plan waits in ReviewRequired.",
+							Description: "approvedPlanHash is the status.planHash of the only plan that Penstock may execute. A plan with another hash waits in ReviewRequired.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"expiresAfter": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expiresAfter bounds the time between the computation and the approval of a plan. After it the plan expires, and is computed again. Default: 24h.",
+							Description: "expiresAfter bounds the time between the computation and the approval of a plan. After that time the plan expires, and Penstock computes it again. Default: 24h.",
 							Default:     "24h",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"window": {
 						SchemaProps: spec.SchemaProps{
-							Description: "window bounds the execution: no item begins outside the window, and an item that has begun is not interrupted. It is part of the plan that is approved. Without it an approved plan begins at once.",
+							Description: "window bounds the execution. No item begins outside the window. An item that has begun is not interrupted. Without a window, an approved plan begins at once. The window is part of the approved plan.",
 							Ref:         ref(hcov1alpha1.PlanWindow{}.OpenAPIModelName()),
 						},
 					},
 					"expires": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expires is until when the plan may be executed: no item begins at or after that time, and the plan has to be approved again, with a later time. It is part of the plan that is approved. Without it an approval lasts until it is used or withdrawn.",
+							Description: "expires is the end of the approval. No item begins at or after that time. The plan then needs a later time and another approval. Without it, an approval lasts until it is used or withdrawn. It is part of the approved plan.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"approvals": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approvals is the number of people who must approve the plan, 1 to 5. Default: 1. Above 1, users who created the plan, or changed more of spec than action and approvedPlanHash, cannot approve it. It can be raised, but not lowered.",
+							Description: "approvals is the number of users who must approve the plan, 1 to 5. Default: 1. Above 1, a user cannot approve the plan if that user created it, or changed more of spec than action and approvedPlanHash. The number can be raised, but not lowered.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1744,7 +1744,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "requires are other profiles that have to be in effect: an item of this plan begins only while a plan of each of them is Completed. At most 8. It is part of the plan that is approved. A plan that restores the state before a run ignores it.",
+							Description: "requires lists other profiles that must be in effect, at most 8. An item of this plan begins only while each of these profiles has a Completed plan. A plan that restores the state before a run ignores the list. It is part of the approved plan.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1759,7 +1759,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"restoreRun": {
 						SchemaProps: spec.SchemaProps{
-							Description: "restoreRun makes the plan restore the fields that this run set to what the targets had before the run, instead of applying the profile. The subresource rollback sets it. It is unset when the plan is computed anew after the restore, and by other options or action Ignore.",
+							Description: "restoreRun is the number of a run. The plan then restores the fields that this run set, to their values before the run, and does not apply the profile. The subresource rollback sets it. Penstock clears it when it computes the plan again after the restore, and when options change or action is Ignore.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1777,12 +1777,12 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConfigurationPlanStatus is the plan that was computed, and its progress.",
+				Description: "ConfigurationPlanStatus is the computed plan and its progress.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase is the state of the plan.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window, or for what it requires.",
+							Description: "phase is the state of the plan.\n\nPossible enum values:\n - `\"Completed\"` means that the plan is in effect.\n - `\"CompletedWithErrors\"` means that the plan was executed and some items failed.\n - `\"Drafting\"` means that Penstock computes the plan.\n - `\"Drifted\"` means that the plan was in effect until another writer changed a target.\n - `\"Expired\"` means that the plan waited too long for an approval.\n - `\"Failed\"` means that the computation failed, or that the execution stopped before its end.\n - `\"Ignored\"` means that Penstock ignores the plan.\n - `\"InProgress\"` means that Penstock executes the plan.\n - `\"Pending\"` means that Penstock has not begun to compute the plan.\n - `\"PrerequisiteFailed\"` means that the cluster lacks something that the profile needs.\n - `\"ReviewRequired\"` means that the computed plan waits for an approval.\n - `\"Scheduled\"` means that the approved plan waits for its window, or for a required profile.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired", "Scheduled"},
@@ -1797,14 +1797,14 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"planHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "planHash identifies the plan: it covers the desired state of all items, the targets as they were found, the impact, and spec.window, spec.expires, spec.approvals and spec.requires.",
+							Description: "planHash identifies the plan. It covers the desired state of all items, the targets as Penstock found them, the impact, and spec.window, spec.expires, spec.approvals and spec.requires.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"sourceSnapshotHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sourceSnapshotHash covers the targets as they were found.",
+							Description: "sourceSnapshotHash covers the targets as Penstock found them.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1831,21 +1831,21 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"manifests": {
 						SchemaProps: spec.SchemaProps{
-							Description: "manifests names where the desired state of the items is stored; it is read at the subresource manifests.",
+							Description: "manifests is the name of the stored desired state of the items. The subresource manifests returns it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"captured": {
 						SchemaProps: spec.SchemaProps{
-							Description: "captured names where the targets are stored as they were found.",
+							Description: "captured is the name of the stored copy of the targets as Penstock found them.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"impactSeverity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactSeverity is the highest severity of the items.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Description: "impactSeverity is the highest severity of the items.\n\nPossible enum values:\n - `\"High\"` means that the item reboots nodes.\n - `\"Low\"` means that the item changes configuration and disturbs no workload.\n - `\"Medium\"` means that the item moves or restarts workloads.\n - `\"None\"` means that the item changes nothing.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"High", "Low", "Medium", "None"},
@@ -1853,7 +1853,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"diff": {
 						SchemaProps: spec.SchemaProps{
-							Description: "diff has the changes of all items, bounded: fields, and the values that the plan sets and the targets do not have.",
+							Description: "diff has the changes of all items, bounded in size: the fields, and the values that the plan sets and the targets do not have.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1892,7 +1892,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "requestedBy are the names of those who created the plan, or changed more of spec than action and approvedPlanHash: the first, and the newest of the others. The server writes it.",
+							Description: "requestedBy names every user who created the plan, or changed more of spec than action and approvedPlanHash, at most 16. The server writes it. When the list is full, the server refuses such a change by another user.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1906,20 +1906,20 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"window": {
 						SchemaProps: spec.SchemaProps{
-							Description: "window is the window that is open for the plan, or opens next. It is set while the plan waits or is executed, if spec.window is set.",
+							Description: "window is the open or next window of the plan. It is set while the plan waits or is executed, if spec.window is set.",
 							Ref:         ref(hcov1alpha1.PlanWindowStatus{}.OpenAPIModelName()),
 						},
 					},
 					"run": {
 						SchemaProps: spec.SchemaProps{
-							Description: "run is the number of the current or last execution; 0 before the first.",
+							Description: "run is the number of the current or last execution; 0 before the first execution.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says what to do next.",
+							Description: "message describes the next step to a person.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1947,7 +1947,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"definition": {
 						SchemaProps: spec.SchemaProps{
-							Description: "definition is the ConfigurationProfileDefinition that the plan was computed from, for a profile of your own.",
+							Description: "definition is the ConfigurationProfileDefinition that the plan was computed from. Only plans of user-defined profiles have it.",
 							Ref:         ref(hcov1alpha1.PlanDefinition{}.OpenAPIModelName()),
 						},
 					},
@@ -1963,7 +1963,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConfigurationProfile is something that a ConfigurationPlan can configure, and the state of the cluster with regard to it. It is computed whenever it is read; nothing of it is stored, and it cannot be watched.",
+				Description: "ConfigurationProfile is a kind of configuration that a ConfigurationPlan can apply, and the state of the cluster compared with it. The server computes it for each read and does not store it. It cannot be watched.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1982,14 +1982,14 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref common.ReferenceCallb
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata has the name, for spec.profile of a plan.",
+							Description: "metadata has the name, to use as spec.profile of a plan.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "description says what the profile is for.",
+							Description: "description is the purpose of the profile.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2015,7 +2015,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref common.ReferenceCallb
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the state of the cluster now.",
+							Description: "status is the current state of the cluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName()),
 						},
@@ -2033,7 +2033,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinition(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConfigurationProfileDefinition is a profile of your own: what it needs of the cluster, its options, and the objects that it wants, in CEL. A ConfigurationPlan with its name in spec.profile is computed from it, and reviewed, approved and executed as any other.",
+				Description: "ConfigurationProfileDefinition is a user-defined profile: its requirements, its options, and the desired objects, in CEL. A ConfigurationPlan with its name in spec.profile is computed from it, and is reviewed, approved and executed like every plan.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2134,12 +2134,12 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionSpec(ref common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConfigurationProfileDefinitionSpec is a profile. Expressions are in CEL, with the functions that Kubernetes has. They can use: facts, what the cluster has of each requirement; options, with defaults; variables; and, in items, live, which is the target as it is, or null.",
+				Description: "ConfigurationProfileDefinitionSpec is a profile. Expressions are in CEL, with the functions of Kubernetes. They can use four variables: facts, the state of each requirement in the cluster; options, with defaults; variables; and, in items, live, the target in its current state, or null if it does not exist.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "description says in one sentence what the profile is for.",
+							Description: "description is the purpose of the profile, in one sentence.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2155,7 +2155,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "requirements are the CustomResourceDefinitions that the profile looks at, and what it does with their objects. The profile can use no others.",
+							Description: "requirements are the CustomResourceDefinitions that the profile uses, and its access to their objects. The profile cannot use other kinds.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2173,7 +2173,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "prerequisites are further conditions on the cluster. While one is false, plans wait in PrerequisiteFailed, and show its message.",
+							Description: "prerequisites are further conditions on the cluster. While one of them is false, plans wait in PrerequisiteFailed and show its message.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2186,7 +2186,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionSpec(ref common.
 					},
 					"options": {
 						SchemaProps: spec.SchemaProps{
-							Description: "options is the schema of spec.options.values of plans: an OpenAPI v3 schema of type object, as CustomResourceDefinitions have it, with defaults and descriptions. Without it there are no options.",
+							Description: "options is the schema of spec.options.values of plans: an OpenAPI v3 schema of type object with defaults and descriptions, as in CustomResourceDefinitions. Without it, the profile has no options.",
 							Ref:         ref(hcov1alpha1.JSONObject{}.OpenAPIModelName()),
 						},
 					},
@@ -2197,7 +2197,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "validations are expressions over several options that must be true.",
+							Description: "validations are expressions about the options that must be true.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2218,7 +2218,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "variables are expressions with names, such as variables.pools. They may name variables before them.",
+							Description: "variables are named expressions, used as variables.NAME. They may use earlier variables.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2239,7 +2239,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the targets as they should be, in the order in which they are configured.",
+							Description: "items are the targets in their desired state, in the order of execution.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2275,14 +2275,14 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionStatus(ref commo
 					},
 					"digest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "digest of spec: a plan names the digest that it was computed from.",
+							Description: "digest of spec. A plan names the digest that it was computed from.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceAccount under which plans of the profile are executed.",
+							Description: "serviceAccount that executes plans of the profile.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2375,7 +2375,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 				Properties: map[string]spec.Schema{
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state tells whether the cluster is as the profile says: Active, Inactive, Drifted, or Unknown when something could not be read.\n\nPossible enum values:\n - `\"Active\"` is a cluster that is as the profile says, by a plan or without one.\n - `\"Drifted\"` is a cluster that a plan made as the profile says, and somebody has changed since.\n - `\"Inactive\"` is a cluster that is not as the profile says, and no plan has made it so.\n - `\"Unknown\"` is a cluster of which something could not be read.",
+							Description: "state reports whether the cluster matches the profile: Active, Inactive, Drifted, or Unknown if a part of the cluster could not be read.\n\nPossible enum values:\n - `\"Active\"` means that the cluster matches the profile, with or without a plan.\n - `\"Drifted\"` means that a plan applied the profile, and another writer changed a target later.\n - `\"Inactive\"` means that the cluster does not match the profile, and no plan has applied it.\n - `\"Unknown\"` means that a part of the cluster could not be read.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2384,14 +2384,14 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 					},
 					"plan": {
 						SchemaProps: spec.SchemaProps{
-							Description: "plan that holds the profile; no other plan can be active. It is left out when no plan holds the profile.",
+							Description: "plan that holds the profile. No other plan of the profile can be active. It is absent if no plan holds the profile.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"planPhase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "planPhase is the phase of that plan.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window, or for what it requires.",
+							Description: "planPhase is the phase of that plan.\n\nPossible enum values:\n - `\"Completed\"` means that the plan is in effect.\n - `\"CompletedWithErrors\"` means that the plan was executed and some items failed.\n - `\"Drafting\"` means that Penstock computes the plan.\n - `\"Drifted\"` means that the plan was in effect until another writer changed a target.\n - `\"Expired\"` means that the plan waited too long for an approval.\n - `\"Failed\"` means that the computation failed, or that the execution stopped before its end.\n - `\"Ignored\"` means that Penstock ignores the plan.\n - `\"InProgress\"` means that Penstock executes the plan.\n - `\"Pending\"` means that Penstock has not begun to compute the plan.\n - `\"PrerequisiteFailed\"` means that the cluster lacks something that the profile needs.\n - `\"ReviewRequired\"` means that the computed plan waits for an approval.\n - `\"Scheduled\"` means that the approved plan waits for its window, or for a required profile.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired", "Scheduled"},
@@ -2399,14 +2399,14 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why the state is what it is.",
+							Description: "message is the reason of the state.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"prerequisites": {
 						SchemaProps: spec.SchemaProps{
-							Description: "prerequisites tell whether the cluster has all that the profile needs: Met, Missing, or Unknown when that could not be read.\n\nPossible enum values:\n - `\"Met\"` is there.\n - `\"Missing\"` is not there.\n - `\"Unknown\"` could not be read.",
+							Description: "prerequisites reports whether the cluster has everything that the profile needs: Met, Missing, or Unknown if that could not be read.\n\nPossible enum values:\n - `\"Met\"` means that it exists.\n - `\"Missing\"` means that it does not exist.\n - `\"Unknown\"` means that it could not be read.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2420,7 +2420,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "requirements are the conditions of the profile, one by one.",
+							Description: "requirements are the CustomResourceDefinitions that the profile uses.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2433,7 +2433,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 					},
 					"impactSeverity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactSeverity is the highest severity of the items. It is left out while it is not known.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Description: "impactSeverity is the highest severity of the items. It is absent while it is unknown.\n\nPossible enum values:\n - `\"High\"` means that the item reboots nodes.\n - `\"Low\"` means that the item changes configuration and disturbs no workload.\n - `\"Medium\"` means that the item moves or restarts workloads.\n - `\"None\"` means that the item changes nothing.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"High", "Low", "Medium", "None"},
@@ -2446,7 +2446,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the effects of a plan now, with the options of the plan that holds the profile, or without options. They are left out while they are unknown.",
+							Description: "items are the effects that a plan would have now, with the options of the plan that holds the profile, or without options. They are absent while they are unknown.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2470,7 +2470,7 @@ func schema_pkg_apis_hco_v1alpha1_DeclaredAccess(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeclaredAccess is a definition's use of one kind.",
+				Description: "DeclaredAccess is a definition's access to one kind.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"definition": {
@@ -2483,7 +2483,7 @@ func schema_pkg_apis_hco_v1alpha1_DeclaredAccess(ref common.ReferenceCallback) c
 					},
 					"access": {
 						SchemaProps: spec.SchemaProps{
-							Description: "access to its objects.\n\nPossible enum values:\n - `\"Read\"` reads objects: get, list and watch.\n - `\"Schema\"` looks at the definition only.\n - `\"Write\"` reads and configures objects: also create, patch and delete.",
+							Description: "access to its objects.\n\nPossible enum values:\n - `\"Read\"` also reads objects: get, list and watch.\n - `\"Schema\"` reads only the CustomResourceDefinition.\n - `\"Write\"` also configures objects: create, patch and delete.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2501,12 +2501,12 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionBlastRadius(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DefinitionBlastRadius says which nodes an item reaches.",
+				Description: "DefinitionBlastRadius names the nodes that an item affects.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"pools": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pools is an expression that makes a list of MachineConfigPools, as facts have them.",
+							Description: "pools is an expression that returns a list of MachineConfigPools from facts.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2514,7 +2514,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionBlastRadius(ref common.ReferenceCall
 					},
 					"reboot": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reboot is an expression of type bool: whether their nodes reboot. Default: \"false\".",
+							Description: "reboot is an expression that returns a bool: true if the nodes of the pools reboot. Default: \"false\".",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2535,7 +2535,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionCheck(ref common.ReferenceCallback) 
 				Properties: map[string]spec.Schema{
 					"expression": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expression is of type bool.",
+							Description: "expression must return a bool.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2543,7 +2543,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionCheck(ref common.ReferenceCallback) 
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says in words what is missing.",
+							Description: "message explains to a person what is missing.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2565,7 +2565,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionField(ref common.ReferenceCallback) 
 				Properties: map[string]spec.Schema{
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path such as spec.profiles[]; \"[]\" stands for the items of a list.",
+							Description: "path such as spec.profiles[]; \"[]\" means the items of a list.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2573,7 +2573,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionField(ref common.ReferenceCallback) 
 					},
 					"optional": {
 						SchemaProps: spec.SchemaProps{
-							Description: "optional means that the profile works without the field. While any other field is missing, plans wait in PrerequisiteFailed.",
+							Description: "optional is true if the profile works without the field. While a field that is not optional is missing, plans wait in PrerequisiteFailed. Default: false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2602,21 +2602,21 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionItem(ref common.ReferenceCallback) c
 					},
 					"when": {
 						SchemaProps: spec.SchemaProps{
-							Description: "when is an expression of type bool; without it the item is always there.",
+							Description: "when is an expression that returns a bool. The plan has the item if it is true. Default: true.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"target": {
 						SchemaProps: spec.SchemaProps{
-							Description: "target is the object that is configured.",
+							Description: "target is the object to configure.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.DefinitionTarget{}.OpenAPIModelName()),
 						},
 					},
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object is an expression that makes the object, with every field that matters and no other. It may leave out apiVersion, kind, and the name and namespace in metadata, which follow from target; if it has them, they must match target.",
+							Description: "object is an expression that returns the object, with only the fields to configure. It may leave out apiVersion, kind, metadata.name and metadata.namespace, which follow from target. If it has them, they must match target.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2630,7 +2630,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionItem(ref common.ReferenceCallback) c
 					},
 					"impact": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impact is an expression that makes None, Low, Medium or High. It may name blast, with pools, nodes, waves and reboot.",
+							Description: "impact is an expression that returns None, Low, Medium or High. It may use blast, with pools, nodes, waves and reboot.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2638,7 +2638,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionItem(ref common.ReferenceCallback) c
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is an expression that says why, as text. It may name blast.",
+							Description: "reason is an expression that returns the reason of the impact, as text. It may use blast.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2646,7 +2646,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionItem(ref common.ReferenceCallback) c
 					},
 					"notes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "notes is an expression that makes a list of texts for reviewers. It may name blast. All users who may read plans see them.",
+							Description: "notes is an expression that returns a list of texts for reviewers. It may use blast. All users who can read plans see them.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2658,7 +2658,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionItem(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "waits are conditions that the target has to meet before the next item begins, besides those that its kind has anyway.",
+							Description: "waits are conditions that the target must meet before the next item begins. The built-in conditions of its kind still apply.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2682,12 +2682,12 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionRequirement(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DefinitionRequirement is a CustomResourceDefinition that a profile looks at.",
+				Description: "DefinitionRequirement is a CustomResourceDefinition that a profile uses.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name under which expressions find it: facts.NAME. A CEL identifier.",
+							Description: "name of the requirement in expressions: facts.NAME. It must be a CEL identifier.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2703,7 +2703,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionRequirement(ref common.ReferenceCall
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind that it defines, such as KubeletConfig.",
+							Description: "kind that the CustomResourceDefinition defines, such as KubeletConfig.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2711,7 +2711,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionRequirement(ref common.ReferenceCall
 					},
 					"access": {
 						SchemaProps: spec.SchemaProps{
-							Description: "access is the profile's use of the objects: Schema, Read or Write. The ServiceAccount of the profile gets the verbs for that, and users who write the definition must have them in the whole cluster. Default: Schema.\n\nPossible enum values:\n - `\"Read\"` reads objects: get, list and watch.\n - `\"Schema\"` looks at the definition only.\n - `\"Write\"` reads and configures objects: also create, patch and delete.",
+							Description: "access is the profile's access to the objects: Schema, Read or Write. The ServiceAccount of the profile gets the verbs for it. Users who write the definition must have these verbs in the whole cluster. Default: Schema.\n\nPossible enum values:\n - `\"Read\"` also reads objects: get, list and watch.\n - `\"Schema\"` reads only the CustomResourceDefinition.\n - `\"Write\"` also configures objects: create, patch and delete.",
 							Default:     "Schema",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2720,7 +2720,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionRequirement(ref common.ReferenceCall
 					},
 					"install": {
 						SchemaProps: spec.SchemaProps{
-							Description: "install says what to install where the definition is missing.",
+							Description: "install names the component to install if the CustomResourceDefinition is missing.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2728,7 +2728,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionRequirement(ref common.ReferenceCall
 					},
 					"optional": {
 						SchemaProps: spec.SchemaProps{
-							Description: "optional means that the profile works without it.",
+							Description: "optional is true if the profile works without the CustomResourceDefinition. Default: false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2743,7 +2743,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionRequirement(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fields of the schema that expressions ask for: facts.NAME.fields[PATH].",
+							Description: "fields of the schema that expressions check: facts.NAME.fields[PATH].",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2780,7 +2780,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionTarget(ref common.ReferenceCallback)
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the object, empty for none.",
+							Description: "namespace of the object; empty for cluster-scoped objects.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2804,12 +2804,12 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionVariable(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DefinitionVariable is an expression with a name.",
+				Description: "DefinitionVariable is a named expression.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is a CEL identifier.",
+							Description: "name of the variable. It must be a CEL identifier.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2817,7 +2817,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionVariable(ref common.ReferenceCallbac
 					},
 					"expression": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expression makes the value.",
+							Description: "expression that returns the value.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2839,7 +2839,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionWait(ref common.ReferenceCallback) c
 				Properties: map[string]spec.Schema{
 					"expression": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expression is of type bool. live is the target at that time, and facts are the facts at that time. While the expression cannot be evaluated, for instance because there is no status yet, the plan waits.",
+							Description: "expression must return a bool. It uses the current state of live and of facts. While it cannot be evaluated, for instance because the target has no status yet, the plan waits.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2847,7 +2847,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionWait(ref common.ReferenceCallback) c
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says in words what the plan waits for.",
+							Description: "message describes what the plan waits for.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2855,7 +2855,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionWait(ref common.ReferenceCallback) c
 					},
 					"messageExpression": {
 						SchemaProps: spec.SchemaProps{
-							Description: "messageExpression makes a message that says more, such as how many nodes are ready.",
+							Description: "messageExpression is an expression that returns a more detailed message, such as the number of ready nodes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2884,14 +2884,14 @@ func schema_pkg_apis_hco_v1alpha1_EvaluatedItem(ref common.ReferenceCallback) co
 					},
 					"targetRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "targetRef is the object that is configured.",
+							Description: "targetRef is the object to configure.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.TargetRef{}.OpenAPIModelName()),
 						},
 					},
 					"impactSeverity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactSeverity is the disturbance by the item.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Description: "impactSeverity is the disturbance that the item causes.\n\nPossible enum values:\n - `\"High\"` means that the item reboots nodes.\n - `\"Low\"` means that the item changes configuration and disturbs no workload.\n - `\"Medium\"` means that the item moves or restarts workloads.\n - `\"None\"` means that the item changes nothing.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2900,7 +2900,7 @@ func schema_pkg_apis_hco_v1alpha1_EvaluatedItem(ref common.ReferenceCallback) co
 					},
 					"impactReason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactReason says why.",
+							Description: "impactReason is the reason of impactSeverity, for a person.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2937,7 +2937,7 @@ func schema_pkg_apis_hco_v1alpha1_EvaluatedItem(ref common.ReferenceCallback) co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "waits say in words what the plan waits for after the item.",
+							Description: "waits are the messages of the conditions that the plan waits for after the item.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2951,20 +2951,20 @@ func schema_pkg_apis_hco_v1alpha1_EvaluatedItem(ref common.ReferenceCallback) co
 					},
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object as it should be. It is set if you may get the target.",
+							Description: "object in its desired state. It is set if you can get the target.",
 							Ref:         ref(hcov1alpha1.JSONObject{}.OpenAPIModelName()),
 						},
 					},
 					"diff": {
 						SchemaProps: spec.SchemaProps{
-							Description: "diff of the target as it is and as it would be, redacted.",
+							Description: "diff between the current and the desired state of the target, redacted.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why there is no diff.",
+							Description: "message is the reason why there is no diff.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2987,14 +2987,14 @@ func schema_pkg_apis_hco_v1alpha1_HighDensitySwapOptions(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"enableSwap": {
 						SchemaProps: spec.SchemaProps{
-							Description: "enableSwap gives worker nodes swap, which reboots them. Default: true.",
+							Description: "enableSwap gives worker nodes swap. This reboots them. Default: true.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"swapSource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "swapSource is the place of the swap of worker nodes: an existing Partition, or a File that is created. Default: Partition.\n\nPossible enum values:\n - `\"File\"` is a file that is created.\n - `\"Partition\"` is an existing partition.",
+							Description: "swapSource is the place of the swap of worker nodes: Partition is an existing partition, File is a file that Penstock creates. Default: Partition.\n\nPossible enum values:\n - `\"File\"` is a file that Penstock creates.\n - `\"Partition\"` is an existing partition.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"File", "Partition"},
@@ -3002,28 +3002,28 @@ func schema_pkg_apis_hco_v1alpha1_HighDensitySwapOptions(ref common.ReferenceCal
 					},
 					"partitionLabel": {
 						SchemaProps: spec.SchemaProps{
-							Description: "partitionLabel is the label of the partition (of its entry in the partition table). The partition has to be formatted as swap; otherwise it is left alone. Default: CNV_SWAP.",
+							Description: "partitionLabel is the label of the partition in the partition table. The partition must be formatted as swap; otherwise it is not used. Default: CNV_SWAP.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"fileSizeMiB": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fileSizeMiB is the size of the file in MiB, 1024 to 1048576. It is required for swapSource File. A node where it would leave less than a fifth of the file system free goes without swap.",
+							Description: "fileSizeMiB is the size of the file in MiB, 1024 to 1048576. It is required for swapSource File. A node gets no swap if the file would leave less than 20 percent of the file system free.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"memoryToRequestRatio": {
 						SchemaProps: spec.SchemaProps{
-							Description: "memoryToRequestRatio is the memory of virtual machines in percent of their memory requests, 100 to 300. Above 120 it needs enableSwap. Default: 150, and 100 without swap.",
+							Description: "memoryToRequestRatio is the memory of virtual machines in percent of their memory requests, 100 to 300. A value above 120 needs enableSwap. Default: 150, and 100 without swap.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"enableKSM": {
 						SchemaProps: spec.SchemaProps{
-							Description: "enableKSM has nodes merge equal pages of memory of virtual machines. Default: true.",
+							Description: "enableKSM makes nodes merge identical memory pages of virtual machines. Default: true.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3043,21 +3043,21 @@ func schema_pkg_apis_hco_v1alpha1_LoadAwareRebalancingOptions(ref common.Referen
 				Properties: map[string]spec.Schema{
 					"enablePSIMetrics": {
 						SchemaProps: spec.SchemaProps{
-							Description: "enablePSIMetrics makes worker nodes report pressure (kernel argument psi=1), which reboots those that do not yet. Default: true.",
+							Description: "enablePSIMetrics makes worker nodes report pressure (kernel argument psi=1). Nodes without this argument reboot. Default: true.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"deschedulingIntervalSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deschedulingIntervalSeconds is the time between runs of the descheduler, 60 to 86400. Default: 60.",
+							Description: "deschedulingIntervalSeconds is the time between runs of the descheduler, in seconds, 60 to 86400. Default: 60.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"mode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "mode of the descheduler: Automatic evicts, Predictive only says what it would evict. Default: Automatic.\n\nPossible enum values:\n - `\"Automatic\"` evicts.\n - `\"Predictive\"` only says what it would evict.",
+							Description: "mode of the descheduler. Automatic evicts Pods. Predictive only reports the Pods that it would evict. Default: Automatic.\n\nPossible enum values:\n - `\"Automatic\"` evicts Pods.\n - `\"Predictive\"` only reports the Pods that it would evict.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Automatic", "Predictive"},
@@ -3065,7 +3065,7 @@ func schema_pkg_apis_hco_v1alpha1_LoadAwareRebalancingOptions(ref common.Referen
 					},
 					"deviationThresholds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deviationThresholds is the allowed distance of a node from the mean: Low, Medium, High, AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default: AsymmetricLow.\n\nPossible enum values:\n - `\"AsymmetricHigh\"` is 0 percent below and 30 above.\n - `\"AsymmetricLow\"` is 0 percent below and 10 above.\n - `\"AsymmetricMedium\"` is 0 percent below and 20 above.\n - `\"High\"` is 30 percent on both sides.\n - `\"Low\"` is 10 percent on both sides.\n - `\"Medium\"` is 20 percent on both sides.",
+							Description: "deviationThresholds is the allowed deviation of a node from the mean: Low, Medium, High, AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default: AsymmetricLow.\n\nPossible enum values:\n - `\"AsymmetricHigh\"` allows 0 percent below and 30 percent above the mean.\n - `\"AsymmetricLow\"` allows 0 percent below and 10 percent above the mean.\n - `\"AsymmetricMedium\"` allows 0 percent below and 20 percent above the mean.\n - `\"High\"` allows 30 percent below and above the mean.\n - `\"Low\"` allows 10 percent below and above the mean.\n - `\"Medium\"` allows 20 percent below and above the mean.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"AsymmetricHigh", "AsymmetricLow", "AsymmetricMedium", "High", "Low", "Medium"},
@@ -3073,14 +3073,14 @@ func schema_pkg_apis_hco_v1alpha1_LoadAwareRebalancingOptions(ref common.Referen
 					},
 					"evictionLimitTotal": {
 						SchemaProps: spec.SchemaProps{
-							Description: "evictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000. Without it, the limit that HyperConverged has for live migrations applies.",
+							Description: "evictionLimitTotal bounds concurrent evictions in the cluster, 1 to 1000. Default: the limit for live migrations in HyperConverged.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"evictionLimitNode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "evictionLimitNode bounds evictions from a node at a time, 1 to 100. Without it, the limit that HyperConverged has for live migrations applies.",
+							Description: "evictionLimitNode bounds concurrent evictions from a node, 1 to 100. Default: the limit for live migrations in HyperConverged.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -3100,7 +3100,7 @@ func schema_pkg_apis_hco_v1alpha1_NodeHealthRemediationOptions(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"remediator": {
 						SchemaProps: spec.SchemaProps{
-							Description: "remediator is the operator that remediates a node. SelfNode has the node reboot itself, and FenceAgents power-cycles it. Automatic is FenceAgents if a template for it exists, and else SelfNode. Default: Automatic.\n\nPossible enum values:\n - `\"Automatic\"` is FenceAgents where there is a template for it, and SelfNode elsewhere.\n - `\"FenceAgents\"` power-cycles nodes.\n - `\"SelfNode\"` has nodes reboot themselves.",
+							Description: "remediator is the operator that remediates a node. SelfNode makes the node reboot itself. FenceAgents power-cycles the node. Automatic means FenceAgents if a template for it exists, and otherwise SelfNode. Default: Automatic.\n\nPossible enum values:\n - `\"Automatic\"` means FenceAgents if a template for it exists, and otherwise SelfNode.\n - `\"FenceAgents\"` power-cycles nodes.\n - `\"SelfNode\"` makes nodes reboot themselves.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Automatic", "FenceAgents", "SelfNode"},
@@ -3108,13 +3108,13 @@ func schema_pkg_apis_hco_v1alpha1_NodeHealthRemediationOptions(ref common.Refere
 					},
 					"template": {
 						SchemaProps: spec.SchemaProps{
-							Description: "template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to use. Without it, the only existing template is used, or the one that Self Node Remediation made.",
+							Description: "template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to use. Without it, Penstock uses the only existing template, or the template that Self Node Remediation created.",
 							Ref:         ref(hcov1alpha1.TemplateReference{}.OpenAPIModelName()),
 						},
 					},
 					"nodeSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "nodeSelector selects the worker nodes that are checked, by their labels. Control planes are never among them. Without it all worker nodes are.",
+							Description: "nodeSelector selects the worker nodes to check, by their labels. It never selects control plane nodes. Without it, all worker nodes are checked.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -3129,7 +3129,7 @@ func schema_pkg_apis_hco_v1alpha1_NodeHealthRemediationOptions(ref common.Refere
 					},
 					"minHealthy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "minHealthy is the number of these nodes that must be healthy before any of them is remediated: a number, or a percentage such as 51%, which is rounded up. Default: 51%.",
+							Description: "minHealthy is the number of these nodes that must be healthy before a node is remediated. It is a number, or a percentage such as 51%, which is rounded up. Default: 51%.",
 							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
 						},
 					},
@@ -3140,7 +3140,7 @@ func schema_pkg_apis_hco_v1alpha1_NodeHealthRemediationOptions(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "unhealthyConditions are the conditions of a node, any of which makes it unhealthy when it lasts. At most 10. Default: Ready is False or Unknown for 5m.",
+							Description: "unhealthyConditions are conditions of a node. A node is unhealthy if one of them lasts for its duration. At most 10. Default: Ready is False or Unknown for 5m.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3153,7 +3153,7 @@ func schema_pkg_apis_hco_v1alpha1_NodeHealthRemediationOptions(ref common.Refere
 					},
 					"includeControlPlane": {
 						SchemaProps: spec.SchemaProps{
-							Description: "includeControlPlane has control planes checked and remediated, too, one at a time. Default: false.",
+							Description: "includeControlPlane also checks and remediates control plane nodes, one at a time. Default: false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3195,7 +3195,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "groups of the approver, at the time.",
+							Description: "groups of the approver at the time of the approval.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3237,7 +3237,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 					},
 					"planHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "planHash is the plan that is approved. It is empty for a standing approval until the first plan is computed.",
+							Description: "planHash is the hash of the approved plan. For a standing approval, it is empty until the first plan is computed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3251,7 +3251,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 					},
 					"mode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "mode is Explicit or Standing.\n\nPossible enum values:\n - `\"Explicit\"` approves a plan that was there to be read.\n - `\"Standing\"` approves the first plan that is computed, because Apply was set before there was one.",
+							Description: "mode is Explicit or Standing.\n\nPossible enum values:\n - `\"Explicit\"` approves a plan that was already computed, so that the user could read it.\n - `\"Standing\"` approves the first computed plan, because a user set Apply before there was a plan.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3260,7 +3260,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 					},
 					"run": {
 						SchemaProps: spec.SchemaProps{
-							Description: "run is the execution that the approval was used for: an approval counts once.",
+							Description: "run is the execution that used the approval. An approval can be used once.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -3272,7 +3272,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "others are the further approvers of the same plan, when spec.approvals asks for more than one.",
+							Description: "others are the further approvers of the same plan, if spec.approvals is above 1.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3296,7 +3296,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprovalRequest(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanApprovalRequest approves a plan: POST it to the subresource approve. The answer is the same, with status.",
+				Description: "PlanApprovalRequest approves a plan. POST it to the subresource approve. The server returns it with status.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3315,21 +3315,21 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprovalRequest(ref common.ReferenceCallba
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata may be left out.",
+							Description: "metadata is optional.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec names the plan that is approved.",
+							Description: "spec names the plan to approve.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.PlanApprovalRequestSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the approval as it was recorded.",
+							Description: "status is the recorded approval.",
 							Ref:         ref(hcov1alpha1.PlanApproval{}.OpenAPIModelName()),
 						},
 					},
@@ -3346,12 +3346,12 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprovalRequestSpec(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanApprovalRequestSpec names the plan that is approved.",
+				Description: "PlanApprovalRequestSpec names the plan to approve.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"planHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "planHash is status.planHash of the plan that was read. When the plan has another hash by now, nothing is approved: 409 Conflict.",
+							Description: "planHash is status.planHash of the reviewed plan. If the plan has another hash by then, the server approves nothing and returns 409 Conflict.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3400,7 +3400,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprover(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "groups of the approver, at the time.",
+							Description: "groups of the approver at the time of the approval.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3465,7 +3465,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDefinition(ref common.ReferenceCallback) c
 				Properties: map[string]spec.Schema{
 					"digest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "digest of its spec.",
+							Description: "digest of the definition's spec.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3473,7 +3473,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDefinition(ref common.ReferenceCallback) c
 					},
 					"manifest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "manifest names where the definition is stored as it was then.",
+							Description: "manifest is the name of the stored copy of the definition.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3486,7 +3486,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDefinition(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "requirements are the kinds that it declares, and its use of their objects.",
+							Description: "requirements are the kinds that the definition declares, and its access to their objects.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3536,7 +3536,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDiff(ref common.ReferenceCallback) common.
 					},
 					"planHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "planHash names the plan.",
+							Description: "planHash is the hash of the plan.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3549,7 +3549,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDiff(ref common.ReferenceCallback) common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the changes by item. Targets that you cannot read and change yourself are left out.",
+							Description: "items are the changes by item, without targets that you cannot get and patch.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3586,28 +3586,28 @@ func schema_pkg_apis_hco_v1alpha1_PlanDiffItem(ref common.ReferenceCallback) com
 					},
 					"targetRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "targetRef is the object.",
+							Description: "targetRef is the object to configure.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.TargetRef{}.OpenAPIModelName()),
 						},
 					},
 					"stale": {
 						SchemaProps: spec.SchemaProps{
-							Description: "stale tells that the target is not as it was reviewed.",
+							Description: "stale is true if the target changed since the review.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"diff": {
 						SchemaProps: spec.SchemaProps{
-							Description: "diff of the target as it is and as it would be, redacted.",
+							Description: "diff between the current and the desired state of the target, redacted.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why there is no diff.",
+							Description: "message is the reason why there is no diff.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3680,7 +3680,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanItem is one step of a plan: one target as it should be.",
+				Description: "PlanItem is one step of a plan: the desired state of one target.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -3693,14 +3693,14 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"targetRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "targetRef is the object that is configured.",
+							Description: "targetRef is the object to configure.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.TargetRef{}.OpenAPIModelName()),
 						},
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is the action on the target: Create, Update, Delete or None.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that was created by the run that is rolled back.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
+							Description: "action is the action on the target: Create, Update, Delete or None.\n\nPossible enum values:\n - `\"Create\"` creates a target that does not exist.\n - `\"Delete\"` deletes a target that the run created which is rolled back.\n - `\"None\"` leaves a target that already has the desired state.\n - `\"Update\"` changes a target.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Create", "Delete", "None", "Update"},
@@ -3708,7 +3708,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"impactSeverity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactSeverity is the disturbance by the item.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Description: "impactSeverity is the disturbance that the item causes.\n\nPossible enum values:\n - `\"High\"` means that the item reboots nodes.\n - `\"Low\"` means that the item changes configuration and disturbs no workload.\n - `\"Medium\"` means that the item moves or restarts workloads.\n - `\"None\"` means that the item changes nothing.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"High", "Low", "Medium", "None"},
@@ -3716,7 +3716,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"impactReason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactReason says why.",
+							Description: "impactReason is the reason of impactSeverity, for a person.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3736,14 +3736,14 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"fingerprint": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fingerprint of the target as it was found; \"absent\" when there was none.",
+							Description: "fingerprint of the target as Penstock found it; \"absent\" if the target did not exist.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"diff": {
 						SchemaProps: spec.SchemaProps{
-							Description: "diff has the change, bounded: fields, and the values that the plan sets and the target does not have. The subresource diff has the whole change.",
+							Description: "diff has the change, bounded in size: the fields, and the values that the plan sets and the target does not have. The subresource diff returns the whole change.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3755,7 +3755,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "takes are fields of other field managers that would be taken.",
+							Description: "takes are fields of other field managers that the item would take.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3787,7 +3787,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is the progress of the item.\n\nPossible enum values:\n - `\"Completed\"` is applied and healthy.\n - `\"Failed\"` was refused, did not become healthy in time, or is stale.\n - `\"InProgress\"` is being applied or waited for.\n - `\"Pending\"` waits for its turn.\n - `\"Skipped\"` needs nothing to be done.",
+							Description: "state is the progress of the item.\n\nPossible enum values:\n - `\"Completed\"` means that the item is applied and its target is healthy.\n - `\"Failed\"` means that the item was refused, did not become healthy in time, or is stale.\n - `\"InProgress\"` means that Penstock applies the item, or waits for its target.\n - `\"Pending\"` means that the item has not begun.\n - `\"Skipped\"` means that the item needs no change.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Completed", "Failed", "InProgress", "Pending", "Skipped"},
@@ -3795,7 +3795,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says what the item waits for, or why it failed.",
+							Description: "message names what the item waits for, or why it failed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3808,20 +3808,20 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"applied": {
 						SchemaProps: spec.SchemaProps{
-							Description: "applied is true when the run has written the target.",
+							Description: "applied is true if the run has written the target.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"appliedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "appliedAt is the time at which the run wrote the target. Conditions of the target that are older prove nothing about it.",
+							Description: "appliedAt is the time at which the run wrote the target. Older conditions of the target do not count.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"pausedSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pausedSeconds is the time for which the objects that the item waits for were paused. It does not count for waitTimeout.",
+							Description: "pausedSeconds is the time for which the objects that the item waits for were paused, in seconds. It does not count for waitTimeout.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -3845,7 +3845,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanManifestList(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanManifestList holds the desired state of a plan's items, in their order, as its subresource manifests returns them. Its kind is List.",
+				Description: "PlanManifestList has the desired state of a plan's items, in their order. The subresource manifests of a plan returns it. Its kind is List.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3895,7 +3895,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanOptions(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanOptions are the options of the profiles, one member for each.",
+				Description: "PlanOptions are the options of the profiles, one field for each built-in profile.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"loadAwareRebalancing": {
@@ -3918,7 +3918,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanOptions(ref common.ReferenceCallback) comm
 					},
 					"values": {
 						SchemaProps: spec.SchemaProps{
-							Description: "values are the options of a profile of your own, as its definition describes them: kubectl get configprofile NAME -o yaml.",
+							Description: "values are the options of a user-defined profile. Its definition describes them: kubectl get configprofile NAME -o yaml.",
 							Ref:         ref(hcov1alpha1.JSONObject{}.OpenAPIModelName()),
 						},
 					},
@@ -3934,7 +3934,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRetryRequest(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanRetryRequest asks for a plan to be computed anew: POST it to the subresource retry. An approval that was used does not apply to the new plan.",
+				Description: "PlanRetryRequest makes Penstock compute a plan again. POST it to the subresource retry. An approval that was used does not apply to the new plan.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3953,7 +3953,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRetryRequest(ref common.ReferenceCallback)
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata may be left out.",
+							Description: "metadata is optional.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -3970,7 +3970,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRollbackRequest(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanRollbackRequest asks for a plan that restores what the targets had before a run: POST it to the subresource rollback. The plan is reviewed and approved like any other; nothing is undone silently.",
+				Description: "PlanRollbackRequest makes Penstock compute a plan that restores the state of the targets before a run. POST it to the subresource rollback. The plan needs a review and an approval, like every plan.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3989,14 +3989,14 @@ func schema_pkg_apis_hco_v1alpha1_PlanRollbackRequest(ref common.ReferenceCallba
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata may be left out.",
+							Description: "metadata is optional.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec names the run to go back to; it may be left out.",
+							Description: "spec names the run to undo. It is optional.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName()),
 						},
@@ -4013,12 +4013,12 @@ func schema_pkg_apis_hco_v1alpha1_PlanRollbackRequestSpec(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanRollbackRequestSpec names the run to go back to.",
+				Description: "PlanRollbackRequestSpec names the run to undo.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"run": {
 						SchemaProps: spec.SchemaProps{
-							Description: "run is the execution to undo; the last one when it is left out.",
+							Description: "run is the number of the run to undo. Default: the last run.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -4038,7 +4038,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 				Properties: map[string]spec.Schema{
 					"plan": {
 						SchemaProps: spec.SchemaProps{
-							Description: "plan is the uid of the plan: a name may be used again.",
+							Description: "plan is the uid of the plan. A later plan can have the same name.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4054,7 +4054,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 					},
 					"profile": {
 						SchemaProps: spec.SchemaProps{
-							Description: "profile that was executed.\n\nPossible enum values:\n - `\"HighDensitySwap\"` gives worker nodes swap, and virtual machines more memory than is requested for them.\n - `\"LoadAwareRebalancing\"` makes the descheduler move virtual machines away from nodes under pressure, and nodes report pressure (PSI).\n - `\"NodeHealthRemediation\"` has nodes that stay unhealthy remediated, and their virtual machines started elsewhere.",
+							Description: "profile that was executed.\n\nPossible enum values:\n - `\"HighDensitySwap\"` gives worker nodes swap, and gives virtual machines more memory than they request.\n - `\"LoadAwareRebalancing\"` makes the descheduler move virtual machines away from nodes under pressure. Nodes report their pressure (PSI).\n - `\"NodeHealthRemediation\"` remediates nodes that stay unhealthy, and starts their virtual machines on other nodes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4071,28 +4071,28 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 					},
 					"manifests": {
 						SchemaProps: spec.SchemaProps{
-							Description: "manifests is the name of the pack with the desired state.",
+							Description: "manifests is the name of the stored desired state.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"captured": {
 						SchemaProps: spec.SchemaProps{
-							Description: "captured is the name of the pack with the targets as they were before the run.",
+							Description: "captured is the name of the stored copy of the targets before the run.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"restoreRun": {
 						SchemaProps: spec.SchemaProps{
-							Description: "restoreRun is the run whose earlier state this run restored; absent when this run applied the profile.",
+							Description: "restoreRun is the number of a run. This run restored the state before that run. It is absent if this run applied the profile.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"approval": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approval names the users who approved it.",
+							Description: "approval names the users who approved the run.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.PlanApproval{}.OpenAPIModelName()),
 						},
@@ -4105,13 +4105,13 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 					},
 					"endedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "endedAt is the time at which it ended; absent while it runs.",
+							Description: "endedAt is the time at which the execution ended; absent while it runs.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"outcome": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outcome is the phase in which it ended; absent while it runs.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window, or for what it requires.",
+							Description: "outcome is the last phase of the execution; absent while it runs.\n\nPossible enum values:\n - `\"Completed\"` means that the plan is in effect.\n - `\"CompletedWithErrors\"` means that the plan was executed and some items failed.\n - `\"Drafting\"` means that Penstock computes the plan.\n - `\"Drifted\"` means that the plan was in effect until another writer changed a target.\n - `\"Expired\"` means that the plan waited too long for an approval.\n - `\"Failed\"` means that the computation failed, or that the execution stopped before its end.\n - `\"Ignored\"` means that Penstock ignores the plan.\n - `\"InProgress\"` means that Penstock executes the plan.\n - `\"Pending\"` means that Penstock has not begun to compute the plan.\n - `\"PrerequisiteFailed\"` means that the cluster lacks something that the profile needs.\n - `\"ReviewRequired\"` means that the computed plan waits for an approval.\n - `\"Scheduled\"` means that the approved plan waits for its window, or for a required profile.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired", "Scheduled"},
@@ -4168,7 +4168,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is the action on the target.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that was created by the run that is rolled back.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
+							Description: "action is the action on the target.\n\nPossible enum values:\n - `\"Create\"` creates a target that does not exist.\n - `\"Delete\"` deletes a target that the run created which is rolled back.\n - `\"None\"` leaves a target that already has the desired state.\n - `\"Update\"` changes a target.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Create", "Delete", "None", "Update"},
@@ -4183,7 +4183,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is the last state of the item.\n\nPossible enum values:\n - `\"Completed\"` is applied and healthy.\n - `\"Failed\"` was refused, did not become healthy in time, or is stale.\n - `\"InProgress\"` is being applied or waited for.\n - `\"Pending\"` waits for its turn.\n - `\"Skipped\"` needs nothing to be done.",
+							Description: "state is the last state of the item.\n\nPossible enum values:\n - `\"Completed\"` means that the item is applied and its target is healthy.\n - `\"Failed\"` means that the item was refused, did not become healthy in time, or is stale.\n - `\"InProgress\"` means that Penstock applies the item, or waits for its target.\n - `\"Pending\"` means that the item has not begun.\n - `\"Skipped\"` means that the item needs no change.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4192,7 +4192,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says more.",
+							Description: "message explains the state to a person.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4205,14 +4205,14 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 					},
 					"applied": {
 						SchemaProps: spec.SchemaProps{
-							Description: "applied is true when the run has written the target: only then does a rollback restore it. Runs of versions of Penstock that did not record it lack it; for those, every item that was started counts.",
+							Description: "applied is true if the run has written the target. A rollback restores only such targets. Runs of older Penstock versions do not record it; a rollback of such a run restores every target whose item began.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"endedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "endedAt is the time of the last change of its state.",
+							Description: "endedAt is the time of the last change of the item's state.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -4229,12 +4229,12 @@ func schema_pkg_apis_hco_v1alpha1_PlanWindow(ref common.ReferenceCallback) commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanWindow is a recurring time.",
+				Description: "PlanWindow is a recurring period.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"schedule": {
 						SchemaProps: spec.SchemaProps{
-							Description: "schedule has the times at which the window opens, in the format of cron: minute, hour, day of the month, month and day of the week, such as \"0 22 * * Sat\"; or @yearly, @monthly, @weekly, @daily or @hourly.",
+							Description: "schedule is the start of the window in cron format: minute, hour, day of the month, month and day of the week, such as \"0 22 * * Sat\". The forms @yearly, @monthly, @weekly, @daily and @hourly are also valid.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4242,7 +4242,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanWindow(ref common.ReferenceCallback) commo
 					},
 					"timeZone": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeZone is the time zone of the schedule: a name of the IANA database, such as Europe/Berlin. Default: UTC.",
+							Description: "timeZone of the schedule: a name of the IANA database, such as Europe/Berlin. Default: UTC.",
 							Default:     "UTC",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4250,7 +4250,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanWindow(ref common.ReferenceCallback) commo
 					},
 					"duration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "duration is the time for which the window is open, 1m to 744h, such as 6h. Windows that touch or overlap are one window.",
+							Description: "duration for which the window is open, 1m to 744h, such as 6h. Windows that touch or overlap are one window.",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -4267,24 +4267,24 @@ func schema_pkg_apis_hco_v1alpha1_PlanWindowStatus(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanWindowStatus is a time in which items of a plan may begin.",
+				Description: "PlanWindowStatus is a period in which items of a plan may begin.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"opensAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "opensAt is the time at which it begins.",
+							Description: "opensAt is the start of the window.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"closesAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "closesAt is the time at which it ends. No item begins then or later. If windows follow one another without a gap, the window is open at least until this time.",
+							Description: "closesAt is the end of the window. No item begins at or after that time. If windows follow one another without a gap, the window is open at least until this time.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"local": {
 						SchemaProps: spec.SchemaProps{
-							Description: "local is opensAt in the time zone of spec.window, for people.",
+							Description: "local is opensAt in the time zone of spec.window, as text.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4303,7 +4303,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileEvaluation(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProfileEvaluation says what a plan of a profile of your own would do now: POST it, with options, to the subresource evaluate of the definition. Nothing is stored, and nothing is written. You see the targets that you may get and patch yourself.",
+				Description: "ProfileEvaluation returns the effect that a plan of a user-defined profile would have now. POST it, with options, to the subresource evaluate of the definition. The server stores nothing and writes nothing. The answer shows the targets that you can get and patch.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -4322,14 +4322,14 @@ func schema_pkg_apis_hco_v1alpha1_ProfileEvaluation(ref common.ReferenceCallback
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata may be left out.",
+							Description: "metadata is optional.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the question.",
+							Description: "spec is the request.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.ProfileEvaluationSpec{}.OpenAPIModelName()),
 						},
@@ -4353,12 +4353,12 @@ func schema_pkg_apis_hco_v1alpha1_ProfileEvaluationSpec(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProfileEvaluationSpec is the question.",
+				Description: "ProfileEvaluationSpec is the request.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"options": {
 						SchemaProps: spec.SchemaProps{
-							Description: "options as spec.options.values of a plan has them.",
+							Description: "options in the form of spec.options.values of a plan.",
 							Ref:         ref(hcov1alpha1.JSONObject{}.OpenAPIModelName()),
 						},
 					},
@@ -4374,7 +4374,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileEvaluationStatus(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProfileEvaluationStatus has the effect that a plan would have now.",
+				Description: "ProfileEvaluationStatus is the effect that a plan would have now.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"digest": {
@@ -4387,20 +4387,20 @@ func schema_pkg_apis_hco_v1alpha1_ProfileEvaluationStatus(ref common.ReferenceCa
 					},
 					"options": {
 						SchemaProps: spec.SchemaProps{
-							Description: "options with defaults.",
+							Description: "options of the request, with defaults filled in.",
 							Ref:         ref(hcov1alpha1.JSONObject{}.OpenAPIModelName()),
 						},
 					},
 					"missing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "missing says what the cluster lacks.",
+							Description: "missing names what the cluster lacks.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"impactSeverity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactSeverity is the highest severity of the items.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Description: "impactSeverity is the highest severity of the items.\n\nPossible enum values:\n - `\"High\"` means that the item reboots nodes.\n - `\"Low\"` means that the item changes configuration and disturbs no workload.\n - `\"Medium\"` means that the item moves or restarts workloads.\n - `\"None\"` means that the item changes nothing.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"High", "Low", "Medium", "None"},
@@ -4437,7 +4437,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProfileItem is the effect of a plan on one target now.",
+				Description: "ProfileItem is the effect that a plan would have on one target now.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -4450,14 +4450,14 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 					},
 					"targetRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "targetRef is the object that is configured.",
+							Description: "targetRef is the object to configure.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.TargetRef{}.OpenAPIModelName()),
 						},
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is the action on the target: Create, Update or None. It is left out when the cluster refuses the action, or could not be asked; message has the reason.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that was created by the run that is rolled back.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
+							Description: "action is the action on the target: Create, Update or None. It is absent if the cluster refuses the action, or if Penstock could not check it. message then has the reason.\n\nPossible enum values:\n - `\"Create\"` creates a target that does not exist.\n - `\"Delete\"` deletes a target that the run created which is rolled back.\n - `\"None\"` leaves a target that already has the desired state.\n - `\"Update\"` changes a target.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Create", "Delete", "None", "Update"},
@@ -4465,7 +4465,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 					},
 					"impactSeverity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactSeverity is the disturbance by the action.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Description: "impactSeverity is the disturbance that the action causes.\n\nPossible enum values:\n - `\"High\"` means that the item reboots nodes.\n - `\"Low\"` means that the item changes configuration and disturbs no workload.\n - `\"Medium\"` means that the item moves or restarts workloads.\n - `\"None\"` means that the item changes nothing.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"High", "Low", "Medium", "None"},
@@ -4473,7 +4473,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 					},
 					"impactReason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactReason says why.",
+							Description: "impactReason is the reason of impactSeverity, for a person.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4505,7 +4505,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why there is no action.",
+							Description: "message is the reason why there is no action.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4528,7 +4528,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileOption(ref common.ReferenceCallback) co
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the option, with the names around it, such as limits.total.",
+							Description: "name of the option, with the path of its parents, such as limits.total.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4536,28 +4536,28 @@ func schema_pkg_apis_hco_v1alpha1_ProfileOption(ref common.ReferenceCallback) co
 					},
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type of its value.",
+							Description: "type of the option's value.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "description says what it does, and to what effect.",
+							Description: "description of the option and of its effect.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"default": {
 						SchemaProps: spec.SchemaProps{
-							Description: "default is the value that applies without it, as JSON.",
+							Description: "default is the default value, as JSON.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"allowed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "allowed says which values it may have.",
+							Description: "allowed describes the allowed values.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4573,12 +4573,12 @@ func schema_pkg_apis_hco_v1alpha1_ProfileRequirement(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProfileRequirement is a CustomResourceDefinition that a profile looks at.",
+				Description: "ProfileRequirement is a CustomResourceDefinition that a profile uses.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"definition": {
 						SchemaProps: spec.SchemaProps{
-							Description: "definition is its name.",
+							Description: "definition is the name of the CustomResourceDefinition.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4586,7 +4586,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileRequirement(ref common.ReferenceCallbac
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind that it defines.",
+							Description: "kind that the CustomResourceDefinition defines.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4594,14 +4594,14 @@ func schema_pkg_apis_hco_v1alpha1_ProfileRequirement(ref common.ReferenceCallbac
 					},
 					"optional": {
 						SchemaProps: spec.SchemaProps{
-							Description: "optional means that the profile works without it.",
+							Description: "optional is true if the profile works without it.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state tells whether it is served: Met, Missing or Unknown.\n\nPossible enum values:\n - `\"Met\"` is there.\n - `\"Missing\"` is not there.\n - `\"Unknown\"` could not be read.",
+							Description: "state reports whether the cluster serves the kind: Met, Missing or Unknown.\n\nPossible enum values:\n - `\"Met\"` means that it exists.\n - `\"Missing\"` means that it does not exist.\n - `\"Unknown\"` means that it could not be read.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4610,7 +4610,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileRequirement(ref common.ReferenceCallbac
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says what to install, or what could not be read.",
+							Description: "message names the component to install, or what could not be read.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4626,12 +4626,12 @@ func schema_pkg_apis_hco_v1alpha1_TakenFields(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "TakenFields are fields that one field manager has and would lose.",
+				Description: "TakenFields are fields that a field manager owns and would lose.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"manager": {
 						SchemaProps: spec.SchemaProps{
-							Description: "manager who has them.",
+							Description: "manager that owns the fields.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4644,7 +4644,7 @@ func schema_pkg_apis_hco_v1alpha1_TakenFields(ref common.ReferenceCallback) comm
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fields such as \".spec.mode\".",
+							Description: "fields of the manager, such as \".spec.mode\".",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4658,7 +4658,7 @@ func schema_pkg_apis_hco_v1alpha1_TakenFields(ref common.ReferenceCallback) comm
 					},
 					"reclaimed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reclaimed fields were set by a run of the plan, and changed by their manager since: taking them back needs no onConflict: Take.",
+							Description: "reclaimed fields were set by a run of the plan and changed by their manager later. Taking them back does not need onConflict: Take.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -4695,7 +4695,7 @@ func schema_pkg_apis_hco_v1alpha1_TargetRef(ref common.ReferenceCallback) common
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the object, empty for none.",
+							Description: "namespace of the object; empty for cluster-scoped objects.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4749,7 +4749,7 @@ func schema_pkg_apis_hco_v1alpha1_UnhealthyCondition(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "UnhealthyCondition is a condition of a node that makes it unhealthy when it lasts.",
+				Description: "UnhealthyCondition is a condition of a node that makes it unhealthy if it lasts.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
@@ -4770,7 +4770,7 @@ func schema_pkg_apis_hco_v1alpha1_UnhealthyCondition(ref common.ReferenceCallbac
 					},
 					"duration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "duration is the least duration of the condition, 1s to 24h, such as 5m.",
+							Description: "duration that the condition must last, 1s to 24h, such as 5m.",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -4787,12 +4787,12 @@ func schema_pkg_apis_olm_v1alpha1_CELAssertion(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CELAssertion is a CEL expression and what to say when it is false.",
+				Description: "CELAssertion is a CEL expression and the message for a false result.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"expression": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expression over `self`, the live object; its type is bool.",
+							Description: "expression over `self`, the live object. It must return a bool.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4800,7 +4800,7 @@ func schema_pkg_apis_olm_v1alpha1_CELAssertion(ref common.ReferenceCallback) com
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message when the expression is false.",
+							Description: "message to report when the expression is false.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4816,7 +4816,7 @@ func schema_pkg_apis_olm_v1alpha1_ChangeCounts(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ChangeCounts counts objects that one revision changes against another, by their digests.",
+				Description: "ChangeCounts counts the objects that differ between two revisions, by their digests.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"added": {
@@ -4829,7 +4829,7 @@ func schema_pkg_apis_olm_v1alpha1_ChangeCounts(ref common.ReferenceCallback) com
 					},
 					"changed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "changed is the number of objects with another content.",
+							Description: "changed is the number of objects with other content.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -4854,7 +4854,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevision(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterExtensionRevision is one immutable revision of an extension: phases of objects that are rolled out one after the other, each gated by probes. Its name is <extension>-<revision>.",
+				Description: "ClusterExtensionRevision is one immutable revision of an extension. Its objects are in phases. Penstock rolls out one phase after the other, and begins a phase when the objects of the phases before it pass their probes. Its name is <extension>-<revision>.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -4955,12 +4955,12 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterExtensionRevisionSpec is the content of a revision and how to roll it out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds, metricChecks, onFailure, teardownPolicy and adoptedTeardownPolicy may change after creation.",
+				Description: "ClusterExtensionRevisionSpec is the content of a revision and how to roll it out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds, metricChecks, onFailure, teardownPolicy and adoptedTeardownPolicy can change after creation.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"lifecycleState": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lifecycleState is Active (the default), Paused or Archived. Archived is final.\n\nPossible enum values:\n - `\"Active\"` rolls the revision out and keeps it that way.\n - `\"Archived\"` ends the rollout of the revision for good: Penstock deletes its objects that belong to no other active revision of the extension.\n - `\"Paused\"` writes nothing; status still reports the state of the objects.",
+							Description: "lifecycleState is Active (the default), Paused or Archived. Archived is final.\n\nPossible enum values:\n - `\"Active\"` applies the objects and repairs changes of them.\n - `\"Archived\"` ends the rollout of the revision for good. Penstock deletes its objects that belong to no other active revision of the extension.\n - `\"Paused\"` writes nothing. Status still reports the state of the objects.",
 							Default:     "Active",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4969,7 +4969,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision is the number of this revision in its extension, 1 to 2147483647. Numbers of an extension only grow. Immutable.",
+							Description: "revision is the number of this revision in its extension, from 1 to 2147483647. Each revision has a higher number than the revisions before it. Immutable.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -4982,7 +4982,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "previous lists the revisions that this one follows, newest first. The server fills it in when it is absent. Immutable.",
+							Description: "previous lists the revisions before this one, newest first. The server fills it in if it is absent. Immutable.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4995,7 +4995,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"targetRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "targetRef names the cluster into which the revision is rolled out, by a kubeconfig Secret in the namespace of Penstock. Without it, that is the cluster of --target-kubeconfig, or the cluster that serves this API. All revisions of an extension have the same targetRef. Immutable.",
+							Description: "targetRef names the Secret with the kubeconfig of the cluster for this revision. Without it, the cluster is that of --target-kubeconfig, or the cluster that serves this API. All revisions of an extension have the same targetRef. Immutable.",
 							Ref:         ref(olmv1alpha1.TargetReference{}.OpenAPIModelName()),
 						},
 					},
@@ -5011,7 +5011,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "phases are rolled out in order: objects of a phase are touched when all objects of the phases before it are applied and pass their probes. Immutable.",
+							Description: "phases are rolled out in order. Penstock writes objects of a phase once all objects of the phases before it are applied and pass their probes. Immutable.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5024,7 +5024,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"collisionProtection": {
 						SchemaProps: spec.SchemaProps{
-							Description: "collisionProtection applies to all objects whose phase and entry do not set it: Prevent (the default), IfNoController or None. Immutable.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other extension.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
+							Description: "collisionProtection applies to all objects whose phase and entry do not set it: Prevent (the default), IfNoController or None. Immutable.\n\nPossible enum values:\n - `\"IfNoController\"` adopts the object if it has no controller owner and belongs to no other extension.\n - `\"None\"` adopts the object from any owner.\n - `\"Prevent\"` never changes the object.",
 							Default:     "Prevent",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5033,14 +5033,14 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"progressDeadlineMinutes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "progressDeadlineMinutes bounds the time of a rollout before status says Stalled, in minutes; 0 (the default) is no deadline. The rollout continues after the deadline.",
+							Description: "progressDeadlineMinutes bounds the time of a rollout, in minutes. When it has passed, status reports Stalled, and the rollout continues. 0 (the default) means no deadline.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"successDelaySeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "successDelaySeconds is the time for which all objects must stay Available before Succeeded turns True and Penstock archives the older revisions. It is in seconds, at most 86400; 0 (the default) means no delay. If an object fails meanwhile, the delay begins again once all objects are Available. The progress deadline does not count while the delay runs. The delay may change: 0 ends it.",
+							Description: "successDelaySeconds is the time for which all objects must stay Available before Succeeded turns True and Penstock archives the older revisions. It is in seconds, at most 86400. 0 (the default) means no delay. If an object fails during the delay, the delay begins again once all objects are Available. The progress deadline does not count during the delay. The delay may change: 0 ends it.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -5052,7 +5052,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "metricChecks are names of MetricChecks, at most 8. Penstock asks them while all objects are Available. The revision succeeds after successDelaySeconds when the last answer of each is Yes. An answer No fails it. While an answer is Unknown, the revision waits.",
+							Description: "metricChecks are names of MetricChecks, at most 8. Penstock evaluates them while all objects are Available. The revision succeeds after successDelaySeconds if the last verdict of each is Yes. It fails on the verdict No, and waits while a verdict is Unknown.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5066,7 +5066,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"onFailure": {
 						SchemaProps: spec.SchemaProps{
-							Description: "onFailure is the reaction when the progress deadline passes and the rollout has never succeeded. None (the default): only status says so. Rollback: the newest earlier revision that has succeeded is rolled out again as the next revision, once, through the subresource rollback; not when this revision is a rollback itself. Rollback needs progressDeadlineMinutes. Both fields may change during a rollout, to ask for the rollback or to call it off.\n\nPossible enum values:\n - `\"None\"` leaves it to people.\n - `\"Rollback\"` rolls out again what has succeeded before.",
+							Description: "onFailure is the reaction when the progress deadline passes, or a MetricCheck gives the verdict No, before the revision has ever succeeded. None (the default): only status reports it. Rollback: Penstock rolls back once, to the newest earlier revision that has succeeded. It does not roll back a revision that is a rollback itself. Rollback needs progressDeadlineMinutes. onFailure and progressDeadlineMinutes may change during a rollout, to request or cancel the rollback.\n\nPossible enum values:\n - `\"None\"` only reports the failure in status.\n - `\"Rollback\"` rolls back to the newest earlier revision that has succeeded.",
 							Default:     "None",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5080,7 +5080,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "progressionProbes hold phases back until selected objects fulfil their assertions, in addition to the built-in probes of well-known kinds. Immutable.",
+							Description: "progressionProbes hold phases back until the selected objects fulfil their assertions. The built-in probes of well-known kinds still apply. Immutable.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5098,7 +5098,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "yield lists fields that are left to other field managers, such as an autoscaler: each field has the manifest's value until another manager owns it, and is not applied from then on. Fields that are set through the subresource scale need not be listed. Immutable.",
+							Description: "yield lists fields that Penstock leaves to other field managers, such as an autoscaler. Penstock applies the manifest's value of a field until another manager owns the field. Fields that are set through the subresource scale need no rule. Immutable.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5111,7 +5111,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"teardownPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "teardownPolicy decides about the objects when this revision is deleted: Delete (the default) or Orphan. `kubectl delete --cascade=orphan` sets it.\n\nPossible enum values:\n - `\"Delete\"` deletes them, in reverse order.\n - `\"Orphan\"` leaves them as they are and forgets them.",
+							Description: "teardownPolicy decides whether the objects are deleted when this revision is deleted: Delete (the default) or Orphan. `kubectl delete --cascade=orphan` sets Orphan.\n\nPossible enum values:\n - `\"Delete\"` deletes the objects, in reverse order of the rollout.\n - `\"Orphan\"` keeps the objects in the cluster. Penstock does not manage them any more.",
 							Default:     "Delete",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5120,7 +5120,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"adoptedTeardownPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "adoptedTeardownPolicy decides about objects that existed before the extension, and that no extension had installed, when they would be deleted. Orphan (the default) leaves them as they are, and Delete deletes them like all others. For each object, the policy of the revision whose content it has applies. Objects that Helm, OLM or Penstock had installed do not count as such objects. The policy may change.\n\nPossible enum values:\n - `\"Delete\"` deletes them, in reverse order.\n - `\"Orphan\"` leaves them as they are and forgets them.",
+							Description: "adoptedTeardownPolicy applies to objects that existed before the extension and that no tool had installed (Helm, OLM or Penstock). If such an object would be deleted, Orphan (the default) keeps it, and Delete deletes it like other objects. For each object, the policy of the revision whose content the object has applies. The policy may change.\n\nPossible enum values:\n - `\"Delete\"` deletes the objects, in reverse order of the rollout.\n - `\"Orphan\"` keeps the objects in the cluster. Penstock does not manage them any more.",
 							Default:     "Orphan",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5152,7 +5152,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref common.Refe
 					},
 					"requestedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestedBy is the user who created the revision. The server stamps it.",
+							Description: "requestedBy is the user who created the revision. The server sets it.",
 							Ref:         ref(olmv1alpha1.Requester{}.OpenAPIModelName()),
 						},
 					},
@@ -5168,7 +5168,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref common.Refe
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are Ready, Available, Progressing, Succeeded, Failing and Stalled, and where there is something to say, RolledBack and Held.",
+							Description: "conditions are Ready, Available, Progressing, Succeeded, Failing and Stalled. Some revisions also have RolledBack, DriftReported or Held.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5210,7 +5210,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref common.Refe
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "metricChecks are the last answers of spec.metricChecks.",
+							Description: "metricChecks are the last measurements of spec.metricChecks.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5233,7 +5233,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRollout(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterExtensionRollout is one change of a ClusterExtensionSet to many clusters. Penstock creates it; people approve it. Its spec never changes.",
+				Description: "ClusterExtensionRollout is one change of a ClusterExtensionSet to many clusters. Penstock creates it, and users approve it. Its spec never changes.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -5259,14 +5259,14 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRollout(ref common.ReferenceCa
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the change, as it is reviewed.",
+							Description: "spec is the change to review.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(olmv1alpha1.ClusterExtensionRolloutSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is how far the change is.",
+							Description: "status is the progress of the change.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(olmv1alpha1.ClusterExtensionRolloutStatus{}.OpenAPIModelName()),
 						},
@@ -5339,14 +5339,14 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutSpec(ref common.Referen
 				Properties: map[string]spec.Schema{
 					"set": {
 						SchemaProps: spec.SchemaProps{
-							Description: "set is the ClusterExtensionSet that asks for the change.",
+							Description: "set is the ClusterExtensionSet that requests the change.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(olmv1alpha1.RolloutSet{}.OpenAPIModelName()),
 						},
 					},
 					"requestedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestedBy is the user who wrote the set. That user does not approve the change.",
+							Description: "requestedBy is the user who wrote the set. This user cannot approve the change.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5354,7 +5354,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutSpec(ref common.Referen
 					},
 					"deadlineSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deadlineSeconds is how long a cluster may take to become healthy.",
+							Description: "deadlineSeconds is the time that a cluster has to become healthy, in seconds.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -5370,7 +5370,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutSpec(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "waves in their order. A wave begins when the earlier waves are done.",
+							Description: "waves in their order. A wave begins when the earlier waves are complete.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5391,7 +5391,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutSpec(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusters of the waves: those that the change reaches, and those that have the content already.",
+							Description: "clusters of the waves, including clusters that have the content already.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5412,7 +5412,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutSpec(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "groups of clusters that see the same change, the largest first.",
+							Description: "groups of clusters with the same change, the largest group first.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5436,7 +5436,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutStatus(ref common.Refer
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterExtensionRolloutStatus is how far a rollout is.",
+				Description: "ClusterExtensionRolloutStatus is the progress of a rollout.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"phase": {
@@ -5448,28 +5448,28 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutStatus(ref common.Refer
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says for whom the rollout waits, and what helps.",
+							Description: "message names what the rollout waits for and the command that helps.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"digest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "digest is what an approval takes now: that of the rollout, or of the wave that waits.",
+							Description: "digest to send in an approval: the digest of the rollout, or of the waiting wave.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"wave": {
 						SchemaProps: spec.SchemaProps{
-							Description: "wave that waits for an approval; empty for the rollout.",
+							Description: "wave that waits for an approval; empty if the whole rollout waits.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"troubles": {
 						SchemaProps: spec.SchemaProps{
-							Description: "troubles is the digest of the clusters that failed, are unreachable or leave. Resume, retry and skip take it.",
+							Description: "troubles is the digest of the clusters that failed, are unreachable, or left the set. Send it in resume, retry and skip.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5481,7 +5481,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "waits say for whom the rollout waits.",
+							Description: "waits are the reasons why the rollout waits.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5502,7 +5502,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "approvals of the rollout, and of its waves.",
+							Description: "approvals of the rollout and of its waves.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5520,7 +5520,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "decisions to halt, resume, retry and skip: the last twenty, the newest last.",
+							Description: "decisions of users to halt, resume, retry and skip: the last 20, the newest last.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5540,14 +5540,14 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutStatus(ref common.Refer
 					},
 					"ended": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ended is true once another rollout took the place of this one.",
+							Description: "ended is true once another rollout has replaced this rollout.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"completed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "completed is true once every wave was done.",
+							Description: "completed is true once every wave is complete.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -5562,7 +5562,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusters of the rollout that are not Pending, and clusters beside it that left the set.",
+							Description: "clusters of the rollout that are not Pending, and other clusters that left the set.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5580,7 +5580,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "leaving are clusters that the set no longer selects, and that wait for a decision.",
+							Description: "leaving are clusters that the set does not select any more and that wait for a decision.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5638,7 +5638,7 @@ func schema_pkg_apis_olm_v1alpha1_ConditionEqual(ref common.ReferenceCallback) c
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status that it must have: True, False or Unknown.",
+							Description: "status that the condition must have: True, False or Unknown.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5655,12 +5655,12 @@ func schema_pkg_apis_olm_v1alpha1_DiffNote(ref common.ReferenceCallback) common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DiffNote is one thing that matters, in words.",
+				Description: "DiffNote describes one important change in words.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"severity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "severity is Critical, Warning or Info.\n\nPossible enum values:\n - `\"Critical\"` is the severity of notes that no reviewer should overlook.\n - `\"Info\"` is good to know.\n - `\"Warning\"` deserves a look.",
+							Description: "severity is Critical, Warning or Info.\n\nPossible enum values:\n - `\"Critical\"` means that no reviewer should overlook the note.\n - `\"Info\"` means that the note is for information only.\n - `\"Warning\"` means that a reviewer should check the change.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5669,7 +5669,7 @@ func schema_pkg_apis_olm_v1alpha1_DiffNote(ref common.ReferenceCallback) common.
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason in one CamelCase word.",
+							Description: "reason is one CamelCase word.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5684,14 +5684,14 @@ func schema_pkg_apis_olm_v1alpha1_DiffNote(ref common.ReferenceCallback) common.
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind of the object; empty when the note is about the whole.",
+							Description: "kind of the object; empty when the note is about the whole diff.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the object; empty for cluster-scoped ones.",
+							Description: "namespace of the object; empty for cluster-scoped objects.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5705,7 +5705,7 @@ func schema_pkg_apis_olm_v1alpha1_DiffNote(ref common.ReferenceCallback) common.
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message is one line for a person.",
+							Description: "message explains the change to a person, in one line.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5743,7 +5743,7 @@ func schema_pkg_apis_olm_v1alpha1_DiffSummary(ref common.ReferenceCallback) comm
 					},
 					"changed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "changed is the number of objects with another content.",
+							Description: "changed is the number of objects with other content.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -5759,35 +5759,35 @@ func schema_pkg_apis_olm_v1alpha1_DiffSummary(ref common.ReferenceCallback) comm
 					},
 					"withheld": {
 						SchemaProps: spec.SchemaProps{
-							Description: "withheld is the number of objects that the reader cannot see, changed or not. No other number includes them.",
+							Description: "withheld is the number of objects that the reader cannot see, changed or not. No other count includes them.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"fromBytes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fromBytes is the size of the manifests of from, in bytes. Manifests of Secrets are not counted.",
+							Description: "fromBytes is the size of the manifests of from, in bytes, without Secrets.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"toBytes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "toBytes is the size of the revision's own manifests.",
+							Description: "toBytes is the size of the manifests of to, in bytes, without Secrets.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"removedDigest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "removedDigest identifies the set of the removed objects: how many, and a digest. To acknowledge the deletion of these objects, and of no others, set the annotation penstock.dev/acknowledge-deletion to it in the update that resumes a paused revision. It is absent when the revision is not paused, when nothing is removed, and when the answer does not show all removed objects.",
+							Description: "removedDigest is the number of removed objects and a digest of them. To acknowledge the deletion of exactly these objects, set the annotation penstock.dev/acknowledge-deletion to it, in the update that resumes a paused revision. It is absent if the revision is not paused, if no object is removed, or if the answer does not show all removed objects.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"approvalDigest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approvalDigest identifies this diff, when it is between the revision that is rolled out now and a proposed revision. To approve the proposal, set the annotation penstock.dev/approve to it when you set lifecycleState to Active, so that you approve what you have read.",
+							Description: "approvalDigest identifies the diff between the active revision and a proposed revision. To approve the proposal, set the annotation penstock.dev/approve to it, in the update that sets lifecycleState to Active. You then approve exactly the diff that you read.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5803,40 +5803,40 @@ func schema_pkg_apis_olm_v1alpha1_DiffTruncation(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DiffTruncation counts what was left out of a diff.",
+				Description: "DiffTruncation counts the parts that a diff omits.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"objects": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objects that were not compared.",
+							Description: "objects is the number of objects that were not compared.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"fields": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fields of which nothing is shown.",
+							Description: "fields is the number of changed fields that are not shown.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"values": {
 						SchemaProps: spec.SchemaProps{
-							Description: "values of fields that are shown without their values.",
+							Description: "values is the number of fields that are shown without their values.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"lines": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lines of unified diffs.",
+							Description: "lines is the number of omitted lines of unified diffs.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"notes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "notes in words.",
+							Description: "notes is the number of omitted notes.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -5864,21 +5864,21 @@ func schema_pkg_apis_olm_v1alpha1_ExtensionReadiness(ref common.ReferenceCallbac
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision that is rolled out.",
+							Description: "revision that is active.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version that is installed, when it comes from a package.",
+							Description: "version that is installed, if it comes from a package.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"severity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "severity is that of the worst finding that nobody acknowledges; empty when there is none.",
+							Description: "severity of the worst finding that is not acknowledged; empty if there is none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5892,28 +5892,28 @@ func schema_pkg_apis_olm_v1alpha1_ExtensionReadiness(ref common.ReferenceCallbac
 					},
 					"statement": {
 						SchemaProps: spec.SchemaProps{
-							Description: "statement is which versions the package or chart says that it supports; empty when it says nothing.",
+							Description: "statement lists the Kubernetes and OpenShift versions that the package or chart declares as supported; empty if it declares none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"notLooked": {
 						SchemaProps: spec.SchemaProps{
-							Description: "notLooked says why Penstock could not look at the extension, or at part of it.",
+							Description: "notLooked is the reason why Penstock could not check the extension, or a part of it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"next": {
 						SchemaProps: spec.SchemaProps{
-							Description: "next is the lowest version in the catalogs that follows the installed one, and whose package does not exclude the target. Its manifests are not looked at.",
+							Description: "next is the lowest next version in the catalogs whose package does not exclude the target. Without the subresource plan, Penstock does not check its manifests.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"order": {
 						SchemaProps: spec.SchemaProps{
-							Description: "order is the order of next with the cluster's upgrade: Before, Either, After or Deadlock.",
+							Description: "order of the upgrade to next and the cluster's upgrade: Before, Either, After or Deadlock.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5929,12 +5929,12 @@ func schema_pkg_apis_olm_v1alpha1_FailureCause(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FailureCause is the cause for which an object is not ready, without the texts that containers, registries and schedulers write.",
+				Description: "FailureCause is the reason why an object is not ready, without the texts of containers, registries and schedulers.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason in one CamelCase word, such as Unschedulable, ImagePullBackOff or OOMKilled.",
+							Description: "reason is one CamelCase word, such as Unschedulable, ImagePullBackOff or OOMKilled.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5949,28 +5949,28 @@ func schema_pkg_apis_olm_v1alpha1_FailureCause(ref common.ReferenceCallback) com
 					},
 					"container": {
 						SchemaProps: spec.SchemaProps{
-							Description: "container of the Pod, when the cause is in a container.",
+							Description: "container of the Pod, if the cause is in a container.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"exitCode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "exitCode of the container when it ended last.",
+							Description: "exitCode of the last termination of the container.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"restarts": {
 						SchemaProps: spec.SchemaProps{
-							Description: "restarts of the container.",
+							Description: "restarts is the number of restarts of the container.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"related": {
 						SchemaProps: spec.SchemaProps{
-							Description: "related is the object that is missing, not bound, used up or refuses, when it is known.",
+							Description: "related is the object that is missing, unbound, used up or that refuses the object, if it is known.",
 							Ref:         ref(olmv1alpha1.ObjectName{}.OpenAPIModelName()),
 						},
 					},
@@ -5992,7 +5992,7 @@ func schema_pkg_apis_olm_v1alpha1_FieldChange(ref common.ReferenceCallback) comm
 				Properties: map[string]spec.Schema{
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path leads to the field, such as .spec.template.spec.containers[name=\"manager\"].image",
+							Description: "path of the field, such as .spec.template.spec.containers[name=\"manager\"].image",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6000,7 +6000,7 @@ func schema_pkg_apis_olm_v1alpha1_FieldChange(ref common.ReferenceCallback) comm
 					},
 					"op": {
 						SchemaProps: spec.SchemaProps{
-							Description: "op is add, remove, replace, or reorder for items that have keys and are in another order; old and new are then their keys.",
+							Description: "op is add, remove, replace or reorder. For reorder, the keyed items of a list have another order, and old and new are the keys.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6008,33 +6008,33 @@ func schema_pkg_apis_olm_v1alpha1_FieldChange(ref common.ReferenceCallback) comm
 					},
 					"old": {
 						SchemaProps: spec.SchemaProps{
-							Description: "old is the value before; absent where there was none, or it is hidden or left out.",
+							Description: "old is the previous value. It is absent if there was no value, or if the value is redacted or too large.",
 							Ref:         ref(olmv1alpha1.AnyValue{}.OpenAPIModelName()),
 						},
 					},
 					"new": {
 						SchemaProps: spec.SchemaProps{
-							Description: "new is the value after.",
+							Description: "new is the new value. It is absent in the same cases.",
 							Ref:         ref(olmv1alpha1.AnyValue{}.OpenAPIModelName()),
 						},
 					},
 					"index": {
 						SchemaProps: spec.SchemaProps{
-							Description: "index is the position of an added item in its list, from 0, for lists whose items have keys.",
+							Description: "index is the position of an added item in its list, counted from 0. Only lists with keyed items have it.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"redacted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "redacted tells that values are hidden.",
+							Description: "redacted is true if the values are hidden.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"truncatedBytes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "truncatedBytes is the size of values that were left out because they are too large.",
+							Description: "truncatedBytes is the size of values that were left out because they are too large, in bytes.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -6052,7 +6052,7 @@ func schema_pkg_apis_olm_v1alpha1_FieldValue(ref common.ReferenceCallback) commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FieldValue names a field by path and the value it must have.",
+				Description: "FieldValue names a field by path and the value that it must have.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"fieldPath": {
@@ -6065,7 +6065,7 @@ func schema_pkg_apis_olm_v1alpha1_FieldValue(ref common.ReferenceCallback) commo
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value it must have, as text: numbers and booleans in their JSON form.",
+							Description: "value that the field must have, as text. Numbers and booleans are in their JSON form.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6095,7 +6095,7 @@ func schema_pkg_apis_olm_v1alpha1_FieldsEqual(ref common.ReferenceCallback) comm
 					},
 					"fieldB": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fieldB is the path of the field that must equal it.",
+							Description: "fieldB is the path of the field that must equal fieldA.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6112,7 +6112,7 @@ func schema_pkg_apis_olm_v1alpha1_MetricMeasurement(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "MetricMeasurement is the last answer of a MetricCheck.",
+				Description: "MetricMeasurement is the last measurement of a MetricCheck.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -6125,7 +6125,7 @@ func schema_pkg_apis_olm_v1alpha1_MetricMeasurement(ref common.ReferenceCallback
 					},
 					"time": {
 						SchemaProps: spec.SchemaProps{
-							Description: "time of the answer.",
+							Description: "time of the measurement.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -6146,14 +6146,14 @@ func schema_pkg_apis_olm_v1alpha1_MetricMeasurement(ref common.ReferenceCallback
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why the verdict is not Yes.",
+							Description: "message is the reason of a verdict other than Yes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"digest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "digest is that of the spec of the MetricCheck. An answer to another spec does not count.",
+							Description: "digest of the spec of the MetricCheck. A measurement for another spec does not count.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -6176,7 +6176,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) com
 				Properties: map[string]spec.Schema{
 					"change": {
 						SchemaProps: spec.SchemaProps{
-							Description: "change is Added, Removed or Changed.\n\nPossible enum values:\n - `\"Added\"` objects are new.\n - `\"Changed\"` objects have another content.\n - `\"Removed\"` objects are deleted.",
+							Description: "change is Added, Removed or Changed.\n\nPossible enum values:\n - `\"Added\"` means that the object is new.\n - `\"Changed\"` means that the object has other content.\n - `\"Removed\"` means that the object is deleted.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6185,7 +6185,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) com
 					},
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion of the object: the new one where there is one.",
+							Description: "apiVersion of the object. If it changes, the new apiVersion.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6193,7 +6193,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) com
 					},
 					"fromAPIVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fromAPIVersion is the apiVersion before, when it was another one.",
+							Description: "fromAPIVersion is the previous apiVersion, if it changes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -6208,7 +6208,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) com
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the object; empty for cluster-scoped ones.",
+							Description: "namespace of the object; empty for cluster-scoped objects.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -6228,7 +6228,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fields are the differences, in the order of their paths. Only an object that is Changed has any.",
+							Description: "fields are the changed fields, ordered by path. Only an object that is Changed has fields.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6241,49 +6241,49 @@ func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) com
 					},
 					"fieldCount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fieldCount is the number of fields that differ, with those left out.",
+							Description: "fieldCount is the number of changed fields, including fields that the list omits.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"linesAdded": {
 						SchemaProps: spec.SchemaProps{
-							Description: "linesAdded is the number of lines that the unified diff adds, with those left out.",
+							Description: "linesAdded is the number of lines that the unified diff adds, including omitted lines.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"linesRemoved": {
 						SchemaProps: spec.SchemaProps{
-							Description: "linesRemoved is the number of lines that the unified diff removes.",
+							Description: "linesRemoved is the number of lines that the unified diff removes, including omitted lines.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"unified": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unified is the difference as a unified diff of YAML, with three lines of context.",
+							Description: "unified is the change as a unified diff of YAML, with three lines of context.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"onlyLabels": {
 						SchemaProps: spec.SchemaProps{
-							Description: "onlyLabels says which labels of the version change, when nothing else of the object does, such as \"app.kubernetes.io/version 1.18.4 → 1.20.3\". It is about the labels app.kubernetes.io/version and helm.sh/chart in the metadata of the object and of its pod template, as long as no selector of the revision names them. Clients may show the objects that share it in one line.",
+							Description: "onlyLabels describes the change when only version labels of the object change, such as \"app.kubernetes.io/version 1.18.4 → 1.20.3\". Version labels are app.kubernetes.io/version and helm.sh/chart, in the metadata of the object and of its pod template. A label that a selector of the revision names does not count. Clients can show objects with the same value in one line.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"notCompared": {
 						SchemaProps: spec.SchemaProps{
-							Description: "notCompared says why the fields above are empty although the object changes.",
+							Description: "notCompared is the reason why the fields above are empty although the object changes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"truncated": {
 						SchemaProps: spec.SchemaProps{
-							Description: "truncated counts what was left out of this object because there is too much of it. A diff that names kind and name of the object (objectKind, objectName) has all of it.",
+							Description: "truncated counts the parts of this object that were left out because it is too large. To read them, request the diff with the object's kind and name (objectKind, objectName).",
 							Ref:         ref(olmv1alpha1.DiffTruncation{}.OpenAPIModelName()),
 						},
 					},
@@ -6321,7 +6321,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectFailure(ref common.ReferenceCallback) co
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the object; empty for cluster-scoped ones.",
+							Description: "namespace of the object; empty for cluster-scoped objects.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -6336,7 +6336,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectFailure(ref common.ReferenceCallback) co
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason in one CamelCase word, such as Collision, ProbeFailed or ApplyRejected.",
+							Description: "reason is one CamelCase word, such as Collision, ProbeFailed or ApplyRejected.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6344,7 +6344,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectFailure(ref common.ReferenceCallback) co
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message for a person.",
+							Description: "message explains the failure to a person.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6352,7 +6352,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectFailure(ref common.ReferenceCallback) co
 					},
 					"cause": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cause is the known cause for which the object is not ready.",
+							Description: "cause is the reason why the object is not ready, if it is known.",
 							Ref:         ref(olmv1alpha1.FailureCause{}.OpenAPIModelName()),
 						},
 					},
@@ -6389,7 +6389,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectName(ref common.ReferenceCallback) commo
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the object; empty for cluster-scoped ones.",
+							Description: "namespace of the object; empty for cluster-scoped objects.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -6413,7 +6413,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectRepair(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ObjectRepair says that an object was brought back to its manifest.",
+				Description: "ObjectRepair reports that Penstock restored an object's manifest.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"time": {
@@ -6424,7 +6424,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectRepair(ref common.ReferenceCallback) com
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says which fields were changed, and by whom.",
+							Description: "message describes the changed fields and names their writer.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6456,7 +6456,7 @@ func schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref common.ReferenceCallback) comm
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is Pending, Progressing, Available, Failing, Superseded or Archived.\n\nPossible enum values:\n - `\"Archived\"` was given up.\n - `\"Available\"` is applied, and its probes pass.\n - `\"Failing\"` has objects that only a person can help, or that have been refused for long.\n - `\"Pending\"` has not been reached.\n - `\"Progressing\"` is being applied, or waits for probes.\n - `\"Superseded\"` has only objects that belong to newer revisions.",
+							Description: "state is Pending, Progressing, Available, Failing, Superseded or Archived.\n\nPossible enum values:\n - `\"Archived\"` means that the revision was archived.\n - `\"Available\"` means that the objects are applied and pass their probes.\n - `\"Failing\"` means that an object needs a person, or that the API server has refused an object for two minutes.\n - `\"Pending\"` means that the rollout has not reached the phase.\n - `\"Progressing\"` means that Penstock applies the objects, or waits for their probes.\n - `\"Superseded\"` means that all objects of the phase belong to newer revisions.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6473,7 +6473,7 @@ func schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref common.ReferenceCallback) comm
 					},
 					"applied": {
 						SchemaProps: spec.SchemaProps{
-							Description: "applied is the number of objects that are in the cluster with the content of this revision.",
+							Description: "applied is the number of objects in the cluster that have the content of this revision.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -6487,7 +6487,7 @@ func schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref common.ReferenceCallback) comm
 					},
 					"superseded": {
 						SchemaProps: spec.SchemaProps{
-							Description: "superseded is the number of objects that belong to a newer revision by now.",
+							Description: "superseded is the number of objects that belong to a newer revision.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -6512,20 +6512,20 @@ func schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref common.ReferenceCallback) comm
 					},
 					"failingOmitted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failingOmitted is the number of entries that are left out.",
+							Description: "failingOmitted is the number of failing objects that the list omits.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"startedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "startedAt is the time at which the rollout of the phase began. It never changes. Pending phases and phases of imported revisions have none.",
+							Description: "startedAt is the time at which the rollout of the phase began. It never changes. It is absent for Pending phases and for phases of imported revisions.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"availableAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "availableAt is the time at which the phase was Available for the first time. It does not change while objects are repaired, or when the phase is archived.",
+							Description: "availableAt is the time at which the phase was Available for the first time. It does not change when objects are repaired, or when the phase is archived.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -6571,12 +6571,12 @@ func schema_pkg_apis_olm_v1alpha1_ProbeAssertion(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProbeAssertion is one requirement. Exactly one of its members is set.",
+				Description: "ProbeAssertion is one requirement. Exactly one of its fields is set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditionEqual": {
 						SchemaProps: spec.SchemaProps{
-							Description: "conditionEqual requires a condition in status.conditions, current for the object's generation, to have a status.",
+							Description: "conditionEqual requires that a condition in status.conditions has a given status. The condition must be current for the object's generation.",
 							Ref:         ref(olmv1alpha1.ConditionEqual{}.OpenAPIModelName()),
 						},
 					},
@@ -6610,7 +6610,7 @@ func schema_pkg_apis_olm_v1alpha1_ProbeSelector(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProbeSelector picks objects of the revision by kind, by labels, or both. At least one must be given.",
+				Description: "ProbeSelector selects objects of the revision by kind, by labels, or by both. At least one must be given.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"groupKind": {
@@ -6637,12 +6637,12 @@ func schema_pkg_apis_olm_v1alpha1_ProgressionProbe(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProgressionProbe makes a phase wait until the objects it selects fulfil all its assertions.",
+				Description: "ProgressionProbe makes a phase wait until all selected objects fulfil all assertions.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"selector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selector picks the objects.",
+							Description: "selector selects the objects.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(olmv1alpha1.ProbeSelector{}.OpenAPIModelName()),
 						},
@@ -6654,7 +6654,7 @@ func schema_pkg_apis_olm_v1alpha1_ProgressionProbe(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "assertions must all hold.",
+							Description: "assertions must all be true.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6678,7 +6678,7 @@ func schema_pkg_apis_olm_v1alpha1_RepairRecord(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RepairRecord is a change by others to an object that Penstock reverted, once or several times.",
+				Description: "RepairRecord is a change of an object by another writer that Penstock reverted, once or several times.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"object": {
@@ -6690,7 +6690,7 @@ func schema_pkg_apis_olm_v1alpha1_RepairRecord(ref common.ReferenceCallback) com
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision whose manifest the object was brought back to.",
+							Description: "revision whose manifest Penstock restored.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6698,14 +6698,14 @@ func schema_pkg_apis_olm_v1alpha1_RepairRecord(ref common.ReferenceCallback) com
 					},
 					"manager": {
 						SchemaProps: spec.SchemaProps{
-							Description: "manager is the field manager that changed the object; empty when nobody can be named, as after a deletion.",
+							Description: "manager is the field manager that changed the object; empty if it is unknown, as after a deletion.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says which fields were changed, and by whom.",
+							Description: "message describes the changed fields and names their writer.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6721,13 +6721,14 @@ func schema_pkg_apis_olm_v1alpha1_RepairRecord(ref common.ReferenceCallback) com
 					},
 					"firstAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "firstAt and lastAt are the times of the first and of the last repair.",
+							Description: "firstAt is the time of the first repair.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"lastAt": {
 						SchemaProps: spec.SchemaProps{
-							Ref: ref(v1.Time{}.OpenAPIModelName()),
+							Description: "lastAt is the time of the last repair.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -6756,7 +6757,7 @@ func schema_pkg_apis_olm_v1alpha1_Requester(ref common.ReferenceCallback) common
 					},
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid of the requester, when the authenticator gave one.",
+							Description: "uid of the requester, if the authenticator provided it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -6813,7 +6814,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionDiff compares two revisions. It is computed when it is read, and not stored. Its name is the comparison: a..b, or a.. for a and the revision after it, ..b for the one before b and b, a..live for the cluster as it is and a.\n\nThe content of Secrets is never in it, only whether it changes. Secrets that the reader cannot get are left out and counted in summary.withheld.",
+				Description: "RevisionDiff compares two revisions. The server computes it for each read and does not store it. Its name is the comparison. a..b compares a with b. a.. compares a with the revision after it. ..b compares the revision before b with b. a..live compares the cluster in its current state with a.\n\nIt never has the content of Secrets. It only reports whether that content changes. Secrets that the reader cannot get are left out and counted in summary.withheld.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -6839,14 +6840,14 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref common.ReferenceCallback) com
 					},
 					"from": {
 						SchemaProps: spec.SchemaProps{
-							Description: "from is the revision to compare with, or \"live\". It is empty when no earlier revision of the extension is stored: everything is added then.",
+							Description: "from is the revision to compare with, or \"live\". It is empty when no earlier revision of the extension is stored. All objects are added then.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"to": {
 						SchemaProps: spec.SchemaProps{
-							Description: "to is the revision whose changes these are.",
+							Description: "to is the revision that makes the changes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6859,7 +6860,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "notes say in words what matters, the most severe first.",
+							Description: "notes describe the important changes in words, the most severe first.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6884,7 +6885,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "changes are the objects that change: those of the revision in its order, then those that are removed.",
+							Description: "changes are the objects that change: the objects of the revision in its order, then the removed objects.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6897,7 +6898,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref common.ReferenceCallback) com
 					},
 					"truncated": {
 						SchemaProps: spec.SchemaProps{
-							Description: "truncated counts what was left out because there is too much of it.",
+							Description: "truncated counts the parts that were left out because the diff is too large.",
 							Ref:         ref(olmv1alpha1.DiffTruncation{}.OpenAPIModelName()),
 						},
 					},
@@ -6914,7 +6915,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiffOptions(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionDiffOptions are the query parameters of a diff. Each of the first three that is given narrows what is returned, notes and counts included.",
+				Description: "RevisionDiffOptions are the query parameters of a diff. objectKind, objectNamespace and objectName limit the answer, including its notes and counts, to objects that match all of them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -6933,28 +6934,28 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiffOptions(ref common.ReferenceCallba
 					},
 					"objectKind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objectKind returns only objects of this kind: \"Deployment\", or \"Deployment.apps\" with its group.",
+							Description: "objectKind limits the answer to objects of this kind: \"Deployment\", or \"Deployment.apps\" with its group.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"objectNamespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objectNamespace returns only objects of this namespace.",
+							Description: "objectNamespace limits the answer to objects of this namespace.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"objectName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objectName returns only objects of this name.",
+							Description: "objectName limits the answer to objects of this name.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"unified": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unified says whether the answer has unified diffs; true when it is not given.",
+							Description: "unified is true (the default) if the answer has unified diffs.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -6969,7 +6970,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionHistory is the history of an extension, deleted revisions included. It is computed when it is read. Its name is that of the extension.",
+				Description: "RevisionHistory is the history of an extension, including deleted revisions. The server computes it for each read. Its name is the name of the extension.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7003,7 +7004,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "revisions are the rows, by rising number. Of very long histories only the newest are kept.",
+							Description: "revisions are the revisions by ascending number. A very long history has only the newest.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7016,7 +7017,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref common.ReferenceCallback) 
 					},
 					"hold": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hold is set after a rollback: the owner of the extension creates no revision until the hold ends.",
+							Description: "hold is set after a rollback. Until the hold ends, the owner of the extension creates no revision.",
 							Ref:         ref(olmv1alpha1.RevisionHold{}.OpenAPIModelName()),
 						},
 					},
@@ -7027,7 +7028,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "repairs are the newest changes by others that Penstock reverted, at most 50, the last one last. Repairs of the same change are one.",
+							Description: "repairs are the newest changes by other writers that Penstock reverted, at most 50, the newest last. Repeated repairs of the same change are one entry.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7051,7 +7052,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHistoryList(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionHistoryList are the histories of all extensions that have revisions.",
+				Description: "RevisionHistoryList is the list of the histories of all extensions that have revisions.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7077,7 +7078,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHistoryList(ref common.ReferenceCallba
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the histories, by the names of the extensions.",
+							Description: "items are the histories, ordered by extension name.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7114,7 +7115,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHold(ref common.ReferenceCallback) com
 					},
 					"ownerGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ownerGeneration is the generation that the extension's owner must exceed before it creates revisions again. 0 holds the owner until the hold is released.",
+							Description: "ownerGeneration is the generation of the extension's owner that ends the hold when it is exceeded. 0 keeps the hold until a user releases it.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -7130,7 +7131,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionManifest(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionManifest is one object of a revision. Its name is <revision>:<kind>.<group>:<namespace>:<name>, such as argocd-2:Deployment.apps:argocd:server, or argocd-2:ClusterRole.rbac.authorization.k8s.io::server for an object without a namespace. The group may be left out where the kind is in one group only.",
+				Description: "RevisionManifest is one object of a revision. Its name is <revision>:<kind>.<group>:<namespace>:<name>, such as argocd-2:Deployment.apps:argocd:server. For a cluster-scoped object the namespace is empty: argocd-2:ClusterRole.rbac.authorization.k8s.io::server. The group can be left out if only one group has the kind.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7164,7 +7165,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionManifest(ref common.ReferenceCallback)
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase is the name of the phase that the object is in.",
+							Description: "phase is the name of the object's phase.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7180,7 +7181,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionManifest(ref common.ReferenceCallback)
 					},
 					"size": {
 						SchemaProps: spec.SchemaProps{
-							Description: "size of the manifest in bytes.",
+							Description: "size of the manifest, in bytes.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -7205,7 +7206,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionManifestList(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionManifestList holds the manifests of a revision in rollout order, as its subresource manifests returns them; `kubectl apply -f` takes it as it is. Its kind is List.",
+				Description: "RevisionManifestList has the manifests of a revision in rollout order. The subresource manifests of a revision returns it, and `kubectl apply -f` accepts it. Its kind is List.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7255,7 +7256,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionManifestsOptions(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionManifestsOptions are the query parameters of a revision's subresource manifests. Each that is given narrows what is returned.",
+				Description: "RevisionManifestsOptions are the query parameters of the subresource manifests. They limit the answer to objects that match all of them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7274,21 +7275,21 @@ func schema_pkg_apis_olm_v1alpha1_RevisionManifestsOptions(ref common.ReferenceC
 					},
 					"objectKind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objectKind returns only objects of this kind: \"Deployment\", or \"Deployment.apps\" with its group.",
+							Description: "objectKind limits the answer to objects of this kind: \"Deployment\", or \"Deployment.apps\" with its group.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"objectNamespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objectNamespace returns only objects of this namespace.",
+							Description: "objectNamespace limits the answer to objects of this namespace.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"objectName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objectName returns only objects of this name.",
+							Description: "objectName limits the answer to objects of this name.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7303,12 +7304,12 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObject(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionObject is one object of a phase. On write it may carry the manifest inline, in object; on read it is the manifest's identity and digest, and the manifest is at the subresource manifests.",
+				Description: "RevisionObject is one object of a phase. A write may have the manifest in object. A read returns the identity and digest of the manifest. The subresource manifests returns the manifest itself.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object is the manifest, on write only. Without it, the identity and digest must be those of an object that a revision of this extension holds.",
+							Description: "object is the manifest, on write only. Without it, a revision of this extension must have an object with the identity and digest of this entry.",
 							Ref:         ref(olmv1alpha1.Manifest{}.OpenAPIModelName()),
 						},
 					},
@@ -7328,7 +7329,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObject(ref common.ReferenceCallback) c
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the object; empty for cluster-scoped ones.",
+							Description: "namespace of the object; empty for cluster-scoped objects.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7349,28 +7350,28 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObject(ref common.ReferenceCallback) c
 					},
 					"size": {
 						SchemaProps: spec.SchemaProps{
-							Description: "size of the canonical manifest in bytes; absent for a Secret. Ignored on write.",
+							Description: "size of the canonical manifest, in bytes. It is absent for a Secret. Ignored on write.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"createOnly": {
 						SchemaProps: spec.SchemaProps{
-							Description: "createOnly objects are created, and never changed. Ignored on write.",
+							Description: "createOnly is true for an object that Penstock creates and never changes. Ignored on write.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"installLevel": {
 						SchemaProps: spec.SchemaProps{
-							Description: "installLevel of a create-only object, 0 or 1. Ignored on write.",
+							Description: "installLevel of a create-only object, 0 or 1. The first installation creates level 0 before level 1. Ignored on write.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"collisionProtection": {
 						SchemaProps: spec.SchemaProps{
-							Description: "collisionProtection applies to this object only.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other extension.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
+							Description: "collisionProtection applies to this object only.\n\nPossible enum values:\n - `\"IfNoController\"` adopts the object if it has no controller owner and belongs to no other extension.\n - `\"None\"` adopts the object from any owner.\n - `\"Prevent\"` never changes the object.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"IfNoController", "None", "Prevent"},
@@ -7388,7 +7389,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjectStatus(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionObjectStatus is the state of one object of a revision now.",
+				Description: "RevisionObjectStatus is the current state of one object of a revision.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"phase": {
@@ -7417,7 +7418,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjectStatus(ref common.ReferenceCallb
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the object; empty for cluster-scoped ones.",
+							Description: "namespace of the object; empty for cluster-scoped objects.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7440,27 +7441,27 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjectStatus(ref common.ReferenceCallb
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason in one CamelCase word, when there is something to say.",
+							Description: "reason of the state in one CamelCase word; empty if the state needs no reason.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message for a person.",
+							Description: "message explains the state to a person.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"cause": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cause is the known cause for which the object is not ready.",
+							Description: "cause is the reason why the object is not ready, if it is known.",
 							Ref:         ref(olmv1alpha1.FailureCause{}.OpenAPIModelName()),
 						},
 					},
 					"detail": {
 						SchemaProps: spec.SchemaProps{
-							Description: "detail is the text about the cause by a container, a registry, the scheduler or a controller. Only callers who may list the Pods and Events of the namespace see it.",
+							Description: "detail is the text of a container, a registry, the scheduler or a controller about the cause. Only callers who can list the Pods and Events of the namespace see it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7473,7 +7474,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjectStatus(ref common.ReferenceCallb
 					},
 					"lastRepair": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastRepair is the last time that Penstock brought the object back to its manifest. It is absent when 50 later repairs of the extension are known.",
+							Description: "lastRepair is the last time that Penstock restored the object's manifest. It is absent if the extension had 50 later repairs.",
 							Ref:         ref(olmv1alpha1.ObjectRepair{}.OpenAPIModelName()),
 						},
 					},
@@ -7490,7 +7491,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjects(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionObjects says how each object of a revision is now. It is computed when it is read, from the cluster, under the rights of the caller.",
+				Description: "RevisionObjects reports the current state of each object of a revision. The server computes it for each read, from the cluster, with the rights of the caller.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7521,7 +7522,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjects(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "objects in the order of rollout, without those that the caller cannot get.",
+							Description: "objects in the order of the rollout, without objects that the caller cannot get.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7565,7 +7566,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionPhase(ref common.ReferenceCallback) co
 					},
 					"collisionProtection": {
 						SchemaProps: spec.SchemaProps{
-							Description: "collisionProtection applies to the objects of this phase whose entry does not set it.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other extension.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
+							Description: "collisionProtection applies to the objects of this phase whose entry does not set it.\n\nPossible enum values:\n - `\"IfNoController\"` adopts the object if it has no controller owner and belongs to no other extension.\n - `\"None\"` adopts the object from any owner.\n - `\"Prevent\"` never changes the object.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"IfNoController", "None", "Prevent"},
@@ -7602,7 +7603,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionRecord is the history's row about one revision.",
+				Description: "RevisionRecord is the entry of one revision in the history.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -7615,7 +7616,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref common.ReferenceCallback) c
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision is its number.",
+							Description: "revision is the number of the revision.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -7623,7 +7624,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref common.ReferenceCallback) c
 					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version of the extension that it installs, when known.",
+							Description: "version of the extension that the revision installs, if it is known.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7638,65 +7639,65 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref common.ReferenceCallback) c
 					},
 					"result": {
 						SchemaProps: spec.SchemaProps{
-							Description: "result is Succeeded, Failing, Stalled, Progressing or Incomplete; empty when it is not known yet.",
+							Description: "result is Succeeded, Failing, Stalled, Progressing or Incomplete; empty while it is unknown.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"changes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "changes counts objects against the revision before, as that was when this one was created; absent when it is not known.",
+							Description: "changes counts the objects that differ from the previous revision, as it was when this revision was created. It is absent if it is unknown.",
 							Ref:         ref(olmv1alpha1.ChangeCounts{}.OpenAPIModelName()),
 						},
 					},
 					"objects": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objects is the number of its objects; absent when it is unknown.",
+							Description: "objects is the number of objects of the revision; absent if it is unknown.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"createdAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "createdAt is the time at which it was created.",
+							Description: "createdAt is the time at which the revision was created.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"completedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "completedAt is the time at which its rollout was complete for the first time.",
+							Description: "completedAt is the time at which the rollout was complete for the first time.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"approvedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approvedAt is the time at which requestedBy approved a proposal. It is absent for deleted revisions, and for revisions that were not proposed.",
+							Description: "approvedAt is the time at which requestedBy approved the proposal. It is absent for deleted revisions and for revisions that were not proposed.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"deletedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deletedAt is the time at which its deletion was requested.",
+							Description: "deletedAt is the time at which the deletion of the revision was requested.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"requestedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestedBy is the user who created the revision; for a proposal, the user who approved it.",
+							Description: "requestedBy is the user who created the revision. For a proposal, it is the user who approved it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"rollbackOf": {
 						SchemaProps: spec.SchemaProps{
-							Description: "rollbackOf is the revision whose content it brought back.",
+							Description: "rollbackOf is the revision whose content this rollback restored.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"cause": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cause is the reason of its creation, in words.",
+							Description: "cause is the reason of the revision's creation, in words.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7714,7 +7715,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollback(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionRollback asks for the content of a revision to be rolled out again: POST it to the revision's subresource rollback. The answer is the same, with status.",
+				Description: "RevisionRollback is the request to roll out the content of a revision again. POST it to the revision's subresource rollback. The server returns it with status.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7733,14 +7734,14 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollback(ref common.ReferenceCallback)
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata may be left out.",
+							Description: "metadata is optional.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the request; it may be left out.",
+							Description: "spec is the request. It is optional.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(olmv1alpha1.RevisionRollbackSpec{}.OpenAPIModelName()),
 						},
@@ -7769,14 +7770,14 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref common.ReferenceCallb
 				Properties: map[string]spec.Schema{
 					"cause": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cause is the reason in words, at most 1024 bytes. It becomes the annotation kubernetes.io/change-cause of the new revision.",
+							Description: "cause is the reason of the rollback in words, at most 1024 bytes. It is the annotation kubernetes.io/change-cause of the new revision.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"from": {
 						SchemaProps: spec.SchemaProps{
-							Description: "from is the revision that is to be rolled back. When it is given and not the newest of the extension, nothing is done: 409 Conflict.",
+							Description: "from is the revision to roll back. If it is given and is not the newest of the extension, the server does nothing and returns 409 Conflict.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7796,28 +7797,28 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision is the name of the revision that was created, or would be.",
+							Description: "revision is the name of the new revision. On dry-run, it is the name that it would have.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"revisionUID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revisionUID is its uid; absent on dry-run.",
+							Description: "revisionUID is the uid of the new revision; absent on dry-run.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"from": {
 						SchemaProps: spec.SchemaProps{
-							Description: "from is the newest revision, which the new one takes over from.",
+							Description: "from is the revision that was newest before the rollback.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"diff": {
 						SchemaProps: spec.SchemaProps{
-							Description: "diff is the change by the rollback. Only a dry-run has it, for users who may get the diffs of both revisions.",
+							Description: "diff is the effect of the rollback. Only a dry-run returns it, to users who can get the diffs of both revisions.",
 							Ref:         ref(olmv1alpha1.RevisionDiff{}.OpenAPIModelName()),
 						},
 					},
@@ -7833,12 +7834,12 @@ func schema_pkg_apis_olm_v1alpha1_RolloutApproval(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RolloutApproval is an approval of a rollout, or of one of its waves.",
+				Description: "RolloutApproval is an approval of a rollout or of one of its waves.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"wave": {
 						SchemaProps: spec.SchemaProps{
-							Description: "wave that was approved; empty for the rollout.",
+							Description: "wave that was approved; empty for the whole rollout.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7886,12 +7887,12 @@ func schema_pkg_apis_olm_v1alpha1_RolloutClusterStatus(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RolloutClusterStatus is where one cluster is.",
+				Description: "RolloutClusterStatus is the progress of one cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the Secret with its kubeconfig.",
+							Description: "name of the Secret with the cluster's kubeconfig.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7907,39 +7908,39 @@ func schema_pkg_apis_olm_v1alpha1_RolloutClusterStatus(ref common.ReferenceCallb
 					},
 					"attempt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "attempt counts how often the change began.",
+							Description: "attempt is the number of times that the change began.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"since": {
 						SchemaProps: spec.SchemaProps{
-							Description: "since is when the state began.",
+							Description: "since is the time at which the cluster entered the state.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
 					"healthy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "healthy is since when a cluster that soaks is healthy.",
+							Description: "healthy is the time since which a Soaking cluster is healthy.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
 					"seen": {
 						SchemaProps: spec.SchemaProps{
-							Description: "seen is when the cluster was seen healthy last.",
+							Description: "seen is the time at which Penstock last found a Soaking cluster healthy, to the minute.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason of a failure.",
+							Description: "reason of the failure.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"by": {
 						SchemaProps: spec.SchemaProps{
-							Description: "by is the user who skipped or retried the cluster last.",
+							Description: "by is the user who last skipped or retried the cluster.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7989,7 +7990,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutDecision(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusters that were retried or skipped, at most ten.",
+							Description: "clusters that were retried or skipped, at most 10.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8003,7 +8004,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutDecision(ref common.ReferenceCallback) 
 					},
 					"count": {
 						SchemaProps: spec.SchemaProps{
-							Description: "count of the clusters that were retried or skipped.",
+							Description: "count of all clusters that were retried or skipped.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -8028,12 +8029,12 @@ func schema_pkg_apis_olm_v1alpha1_RolloutGroup(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RolloutGroup is the change of some clusters.",
+				Description: "RolloutGroup is a group of clusters with the same change.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"change": {
 						SchemaProps: spec.SchemaProps{
-							Description: "change is the digest of the content before and after.",
+							Description: "change is the digest of the content before and after the change.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8046,7 +8047,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutGroup(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusters by name.",
+							Description: "clusters of the group, ordered by name.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8060,14 +8061,14 @@ func schema_pkg_apis_olm_v1alpha1_RolloutGroup(ref common.ReferenceCallback) com
 					},
 					"from": {
 						SchemaProps: spec.SchemaProps{
-							Description: "from is the version of the newest revision of the clusters, with which the diff compares, also one that failed; empty for an installation.",
+							Description: "from is the version of the clusters' newest revision, even if that revision failed. The diff compares with it. It is empty for an installation.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"to": {
 						SchemaProps: spec.SchemaProps{
-							Description: "to is the version that the clusters get.",
+							Description: "to is the new version of the clusters.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8075,13 +8076,13 @@ func schema_pkg_apis_olm_v1alpha1_RolloutGroup(ref common.ReferenceCallback) com
 					},
 					"extension": {
 						SchemaProps: spec.SchemaProps{
-							Description: "extension is the ClusterExtension that each cluster gets, without its name and target.",
+							Description: "extension is the ClusterExtension for each cluster, without its name and target.",
 							Ref:         ref(olmv1alpha1.Manifest{}.OpenAPIModelName()),
 						},
 					},
 					"diff": {
 						SchemaProps: spec.SchemaProps{
-							Description: "diff is the RevisionDiff of the first of the clusters.",
+							Description: "diff is the RevisionDiff of the first cluster of the group.",
 							Ref:         ref(olmv1alpha1.Manifest{}.OpenAPIModelName()),
 						},
 					},
@@ -8098,7 +8099,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutRequest(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RolloutRequest is a decision about a rollout: POST it to the subresource approve, halt, resume, retry or skip. The answer is the same.",
+				Description: "RolloutRequest is a decision about a rollout. POST it to the subresource approve, halt, resume, retry or skip. The server returns it unchanged.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -8117,7 +8118,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutRequest(ref common.ReferenceCallback) c
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata may be left out.",
+							Description: "metadata is optional.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -8141,12 +8142,12 @@ func schema_pkg_apis_olm_v1alpha1_RolloutRequestSpec(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RolloutRequestSpec is a decision about a rollout as it was read.",
+				Description: "RolloutRequestSpec is a decision about a rollout in the state that the user has read.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"digest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "digest is status.digest for approve, and status.troubles for resume, retry and skip. When the rollout has another one by now, nothing happens: 409 Conflict.",
+							Description: "digest is status.digest for approve, and status.troubles for resume, retry and skip. If the rollout has another digest by then, the server does nothing and returns 409 Conflict.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -8158,7 +8159,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutRequestSpec(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusters that are retried or skipped.",
+							Description: "clusters to retry or skip.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8172,7 +8173,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutRequestSpec(ref common.ReferenceCallbac
 					},
 					"comment": {
 						SchemaProps: spec.SchemaProps{
-							Description: "comment is why, at most 1024 bytes.",
+							Description: "comment on the decision, at most 1024 bytes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -8187,7 +8188,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutSet(ref common.ReferenceCallback) commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RolloutSet names a ClusterExtensionSet as it was when the change was computed.",
+				Description: "RolloutSet names a ClusterExtensionSet in the state from which the change was computed.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -8208,7 +8209,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutSet(ref common.ReferenceCallback) commo
 					},
 					"digest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "digest of the spec of the set, but for paused. A set with another digest has another rollout.",
+							Description: "digest of the spec of the set, without paused. If the digest changes, the set gets another rollout.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8230,7 +8231,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutTarget(ref common.ReferenceCallback) co
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the Secret with its kubeconfig.",
+							Description: "name of the Secret with the cluster's kubeconfig.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8238,7 +8239,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutTarget(ref common.ReferenceCallback) co
 					},
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid of its namespace kube-system.",
+							Description: "uid of the cluster's namespace kube-system.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8254,14 +8255,14 @@ func schema_pkg_apis_olm_v1alpha1_RolloutTarget(ref common.ReferenceCallback) co
 					},
 					"before": {
 						SchemaProps: spec.SchemaProps{
-							Description: "before is the digest of the content that the cluster has; empty for an installation.",
+							Description: "before is the digest of the cluster's current content; empty for an installation.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"after": {
 						SchemaProps: spec.SchemaProps{
-							Description: "after is the digest of the content that the cluster gets.",
+							Description: "after is the digest of the cluster's new content.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8269,7 +8270,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutTarget(ref common.ReferenceCallback) co
 					},
 					"present": {
 						SchemaProps: spec.SchemaProps{
-							Description: "present is true for a cluster that ran the content for the soak time before this rollout. It does not change, and counts against the bounds of its wave.",
+							Description: "present is true for a cluster that ran the new content for the soak time before this rollout. It does not change, and counts against the limits of its wave.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -8285,12 +8286,12 @@ func schema_pkg_apis_olm_v1alpha1_RolloutWait(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RolloutWait is why a rollout waits.",
+				Description: "RolloutWait is one reason why a rollout waits.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason in one CamelCase word.",
+							Description: "reason is one CamelCase word.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8310,7 +8311,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutWait(ref common.ReferenceCallback) comm
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusters that it waits for, at most ten.",
+							Description: "clusters that the rollout waits for, at most 10.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8324,14 +8325,14 @@ func schema_pkg_apis_olm_v1alpha1_RolloutWait(ref common.ReferenceCallback) comm
 					},
 					"count": {
 						SchemaProps: spec.SchemaProps{
-							Description: "count of the clusters that it waits for.",
+							Description: "count of all clusters that the rollout waits for.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"opensAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "opensAt is when the window opens that it waits for, where that is known.",
+							Description: "opensAt is the time at which the awaited window opens, if it is known.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -8361,7 +8362,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutWave(ref common.ReferenceCallback) comm
 					},
 					"maxUnavailable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxUnavailable is how many clusters may be changing or unhealthy at a time.",
+							Description: "maxUnavailable is the number of clusters that may be changing or unhealthy at the same time.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -8369,7 +8370,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutWave(ref common.ReferenceCallback) comm
 					},
 					"maxFailures": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxFailures is how many clusters may fail before the rollout halts.",
+							Description: "maxFailures is the number of clusters that may fail before the rollout halts.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -8377,7 +8378,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutWave(ref common.ReferenceCallback) comm
 					},
 					"maxUnreachable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxUnreachable is how many clusters may be unreachable before the rollout halts.",
+							Description: "maxUnreachable is the number of clusters that may be unreachable before the rollout halts.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -8385,7 +8386,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutWave(ref common.ReferenceCallback) comm
 					},
 					"soakSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "soakSeconds is how long each cluster must stay healthy.",
+							Description: "soakSeconds is the time for which each cluster must stay healthy, in seconds.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -8393,14 +8394,14 @@ func schema_pkg_apis_olm_v1alpha1_RolloutWave(ref common.ReferenceCallback) comm
 					},
 					"approvalRequired": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approvalRequired asks for an approval before the wave, after the earlier waves.",
+							Description: "approvalRequired is true if the wave needs its own approval, after the earlier waves.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"window": {
 						SchemaProps: spec.SchemaProps{
-							Description: "window is when clusters of the wave may begin. Without it, they begin at any time.",
+							Description: "window is the time in which clusters of the wave may begin. Without it, they may begin at any time.",
 							Ref:         ref(olmv1alpha1.RolloutWindow{}.OpenAPIModelName()),
 						},
 					},
@@ -8417,12 +8418,12 @@ func schema_pkg_apis_olm_v1alpha1_RolloutWindow(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RolloutWindow is a recurring time.",
+				Description: "RolloutWindow is a recurring period.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"schedule": {
 						SchemaProps: spec.SchemaProps{
-							Description: "schedule is when the window opens, as cron has it: minute, hour, day of the month, month and day of the week.",
+							Description: "schedule is the start of the window in cron format: minute, hour, day of the month, month and day of the week.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8430,7 +8431,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutWindow(ref common.ReferenceCallback) co
 					},
 					"timeZone": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeZone is where the schedule is read: a name of the IANA database.",
+							Description: "timeZone of the schedule, a name of the IANA database.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8438,7 +8439,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutWindow(ref common.ReferenceCallback) co
 					},
 					"duration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "duration is how long the window is open each time.",
+							Description: "duration for which the window is open each time.",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -8455,12 +8456,12 @@ func schema_pkg_apis_olm_v1alpha1_TargetReference(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "TargetReference names a cluster by the Secret that has a kubeconfig for it.",
+				Description: "TargetReference names the Secret with the kubeconfig of a cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of a Secret in the namespace of Penstock, with the kubeconfig at the key kubeconfig, or at the key value as in Secrets of Cluster API. The kubeconfig must be self-contained: it names no program and no file. Users who change the revision need the right to use the resource of this name in targets.policy.penstock.dev. The name default stands there for the cluster of --target-kubeconfig, and not for a Secret.",
+							Description: "name of a Secret in the namespace of Penstock. The Secret has the kubeconfig at the key kubeconfig, or at the key value as in Cluster API. The kubeconfig must be self-contained: it must not name programs or files. A user who changes the revision needs the verb use on targets.policy.penstock.dev, for the resource of this name. The name default is not allowed: in that rule it means the cluster of --target-kubeconfig.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8482,7 +8483,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeAcknowledgement(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"by": {
 						SchemaProps: spec.SchemaProps{
-							Description: "by is the user.",
+							Description: "by is the name of the user.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8496,7 +8497,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeAcknowledgement(ref common.ReferenceCal
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is the user's.",
+							Description: "reason that the user gave.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8515,7 +8516,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "UpgradeFinding is one thing that an upgrade breaks, or that a person has to judge.",
+				Description: "UpgradeFinding is one problem of an upgrade, or a question that a person must decide.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"severity": {
@@ -8557,7 +8558,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref common.ReferenceCallback) c
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision that has the object, the newest one when several have it.",
+							Description: "revision that has the object. If several have it, the newest.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -8578,7 +8579,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref common.ReferenceCallback) c
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the object; empty for cluster-scoped ones.",
+							Description: "namespace of the object; empty for cluster-scoped objects.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -8592,14 +8593,14 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref common.ReferenceCallback) c
 					},
 					"field": {
 						SchemaProps: spec.SchemaProps{
-							Description: "field of the object that shows it.",
+							Description: "field of the object that shows the problem.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"removedIn": {
 						SchemaProps: spec.SchemaProps{
-							Description: "removedIn is the version of Kubernetes that does not serve the object's apiVersion.",
+							Description: "removedIn is the first Kubernetes version that does not serve the object's apiVersion.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -8613,7 +8614,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref common.ReferenceCallback) c
 					},
 					"evidence": {
 						SchemaProps: spec.SchemaProps{
-							Description: "evidence says in a sentence what was found, and where.",
+							Description: "evidence describes what Penstock found, and where, in one sentence.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8621,21 +8622,21 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref common.ReferenceCallback) c
 					},
 					"fix": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fix is a command that helps.",
+							Description: "fix is a command that helps to solve the problem.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "id names the finding in an acknowledgement; a finding of another severity is another one. Findings that block have none, and neither have those of plans and ChartKinds.",
+							Description: "id names the finding in an acknowledgement. It changes when the severity changes. Findings that block have no id, and neither have findings about plans and ChartKinds.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"acknowledged": {
 						SchemaProps: spec.SchemaProps{
-							Description: "acknowledged says who accepts the finding for the target.",
+							Description: "acknowledged records the user who accepts the finding for the target version.",
 							Ref:         ref(olmv1alpha1.UpgradeAcknowledgement{}.OpenAPIModelName()),
 						},
 					},
@@ -8652,7 +8653,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "UpgradeReadiness says what an upgrade of the cluster to the version in its name breaks, such as 1.38 for Kubernetes or 4.22 for OpenShift. It is computed when it is read, from the revisions whose manifests the caller may get, and never stored.",
+				Description: "UpgradeReadiness reports the problems that an upgrade of the cluster would cause. Its name is the target version, such as 1.38 for Kubernetes or 4.22 for OpenShift. The server computes it for each read and does not store it. It covers the revisions whose manifests the caller can get.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -8678,14 +8679,14 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref common.ReferenceCallback)
 					},
 					"current": {
 						SchemaProps: spec.SchemaProps{
-							Description: "current is the version of Kubernetes that the cluster has; empty when it is not known.",
+							Description: "current is the Kubernetes version of the cluster; empty if it is unknown.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"target": {
 						SchemaProps: spec.SchemaProps{
-							Description: "target is the version of Kubernetes that the answer is about.",
+							Description: "target is the Kubernetes version of the planned upgrade.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8693,7 +8694,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref common.ReferenceCallback)
 					},
 					"lifecycle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lifecycle is the version of Kubernetes whose libraries say which kinds are removed.",
+							Description: "lifecycle is the newest Kubernetes version that Penstock's table of removed kinds covers.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8709,7 +8710,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref common.ReferenceCallback)
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message is the verdict in words.",
+							Description: "message explains the verdict to a person.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8722,7 +8723,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "findings, the most severe first.",
+							Description: "findings are the problems found, the most severe first. Acknowledged findings are last.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8735,7 +8736,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref common.ReferenceCallback)
 					},
 					"omitted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "omitted is the number of findings that are left out, because there are too many.",
+							Description: "omitted is the number of findings that the list omits because there are too many.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -8747,7 +8748,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "extensions are all that the caller may list, by name.",
+							Description: "extensions are all extensions that the caller can list, ordered by name.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8765,7 +8766,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "steps of the upgrade, in order: extensions before the cluster, with either, after it, and those without a way out. Only subresource plan has them.",
+							Description: "steps of the upgrade, in order: extensions before the cluster, at any time, after the cluster, and without a solution. Only the subresource plan has steps.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8778,7 +8779,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref common.ReferenceCallback)
 					},
 					"pending": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pending is the number of packages that are not rendered yet: ask again.",
+							Description: "pending is the number of packages that are not rendered yet. Read again later.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -8796,7 +8797,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeReadinessOptions(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "UpgradeReadinessOptions are the query parameters.",
+				Description: "UpgradeReadinessOptions are the query parameters of an UpgradeReadiness.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -8835,7 +8836,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeStep(ref common.ReferenceCallback) comm
 				Properties: map[string]spec.Schema{
 					"order": {
 						SchemaProps: spec.SchemaProps{
-							Description: "order is the order with the cluster's upgrade: Before, Either, After or Deadlock. It is empty if no next version is suitable for the target.",
+							Description: "order of this step and the cluster's upgrade: Before, Either, After or Deadlock. It is empty if no next version fits the target.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -8857,21 +8858,21 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeStep(ref common.ReferenceCallback) comm
 					},
 					"next": {
 						SchemaProps: spec.SchemaProps{
-							Description: "next is the lowest version that follows, and whose package has nothing that blocks.",
+							Description: "next is the lowest next version whose package has no finding that blocks.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"passed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "passed says why lower versions were not chosen.",
+							Description: "passed lists the reasons against lower versions.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"command": {
 						SchemaProps: spec.SchemaProps{
-							Description: "command does it.",
+							Description: "command that upgrades the extension.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -8887,12 +8888,12 @@ func schema_pkg_apis_olm_v1alpha1_YieldRule(ref common.ReferenceCallback) common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "YieldRule leaves fields of selected objects to others.",
+				Description: "YieldRule leaves fields of selected objects to other field managers.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"selector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selector picks the objects.",
+							Description: "selector selects the objects.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(olmv1alpha1.YieldSelector{}.OpenAPIModelName()),
 						},
@@ -8904,7 +8905,7 @@ func schema_pkg_apis_olm_v1alpha1_YieldRule(ref common.ReferenceCallback) common
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fields are paths, with all that is below them: spec.replicas, spec.template.spec.containers[name=main].resources, metadata.annotations[\"example.com/note\"]; [*] is every item of a list.",
+							Description: "fields are paths. Each path includes all fields below it. Examples: spec.replicas, spec.template.spec.containers[name=main].resources, metadata.annotations[\"example.com/note\"]. [*] means every item of a list.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8929,7 +8930,7 @@ func schema_pkg_apis_olm_v1alpha1_YieldSelector(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "YieldSelector picks objects of the revision by kind, and by name if given.",
+				Description: "YieldSelector selects objects of the revision by kind, and by namespace and name if given.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"groupKind": {
@@ -8941,14 +8942,14 @@ func schema_pkg_apis_olm_v1alpha1_YieldSelector(ref common.ReferenceCallback) co
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the objects; empty for any.",
+							Description: "namespace of the objects; empty for all namespaces.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the objects; empty for any.",
+							Description: "name of the objects; empty for all names.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

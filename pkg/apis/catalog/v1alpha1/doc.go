@@ -5,7 +5,7 @@
 // +k8s:defaulter-gen=TypeMeta
 // +groupName=catalog.penstock.dev
 
-// Package v1alpha1 is the served version of the catalog.penstock.dev API: the packages
-// that the catalogs of a cluster offer. Nothing of it is stored, so the registry works on
-// this version, and there is no hub.
+// Package v1alpha1 is the served version of the catalog.penstock.dev API: the packages in the
+// catalogs of a cluster. The server does not store them, so the registry works on this version, and
+// there is no hub version.
 package v1alpha1

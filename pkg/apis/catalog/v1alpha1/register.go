@@ -8,11 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupName is the API group. All of it is served by this program.
+// GroupName is the API group. Penstock serves all of its versions.
 const GroupName = "catalog.penstock.dev"
 
-// The variables below are package-level because the code generators refer to
-// them by name.
+// The variables below are package-level because generated code refers to them by name.
 var (
 	// SchemeGroupVersion is the group and version of this package.
 	SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
@@ -42,7 +41,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Field labels by which packages can be selected, besides metadata.name.
+// Fields of packages for field selectors, besides metadata.name.
 const (
 	// CatalogField selects by the catalog.
 	CatalogField = "catalog"
@@ -50,7 +49,7 @@ const (
 	DefaultChannelField = "defaultChannel"
 	// LatestField selects by the latest version.
 	LatestField = "latest"
-	// DeprecatedField selects by true or false: whether the package is deprecated.
+	// DeprecatedField selects deprecated packages (true) or other packages (false).
 	DeprecatedField = "deprecated"
 )
 
@@ -58,8 +57,8 @@ func addFieldLabels(scheme *runtime.Scheme) error {
 	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("CatalogPackage"), convertFieldLabel)
 }
 
-// convertFieldLabel passes the labels that the registry knows; any other is an error,
-// which clients see as 400.
+// convertFieldLabel accepts the fields that the registry knows. Another field is an error, which
+// clients see as 400.
 func convertFieldLabel(label, value string) (string, string, error) {
 	switch label {
 	case DeprecatedField:

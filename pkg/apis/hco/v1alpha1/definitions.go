@@ -10,9 +10,9 @@ import (
 // +genclient:method=Evaluate,verb=create,subresource=evaluate,input=ProfileEvaluation,result=ProfileEvaluation
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ConfigurationProfileDefinition is a profile of your own: what it needs of the cluster,
-// its options, and the objects that it wants, in CEL. A ConfigurationPlan with its name in
-// spec.profile is computed from it, and reviewed, approved and executed as any other.
+// ConfigurationProfileDefinition is a user-defined profile: its requirements, its options, and the
+// desired objects, in CEL. A ConfigurationPlan with its name in spec.profile is computed from it,
+// and is reviewed, approved and executed like every plan.
 type ConfigurationProfileDefinition struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata. The name is a DNS label.
@@ -37,79 +37,77 @@ type ConfigurationProfileDefinitionList struct {
 	Items []ConfigurationProfileDefinition `json:"items"`
 }
 
-// ConfigurationProfileDefinitionSpec is a profile. Expressions are in CEL, with the
-// functions that Kubernetes has. They can use: facts, what the cluster has of each
-// requirement; options, with defaults; variables; and, in items, live, which is the
-// target as it is, or null.
+// ConfigurationProfileDefinitionSpec is a profile. Expressions are in CEL, with the functions of
+// Kubernetes. They can use four variables: facts, the state of each requirement in the cluster;
+// options, with defaults; variables; and, in items, live, the target in its current state, or null
+// if it does not exist.
 type ConfigurationProfileDefinitionSpec struct {
-	// description says in one sentence what the profile is for.
+	// description is the purpose of the profile, in one sentence.
 	Description string `json:"description"`
-	// requirements are the CustomResourceDefinitions that the profile looks at, and what
-	// it does with their objects. The profile can use no others.
+	// requirements are the CustomResourceDefinitions that the profile uses, and its access to their
+	// objects. The profile cannot use other kinds.
 	// +listType=map
 	// +listMapKey=name
 	Requirements []DefinitionRequirement `json:"requirements"`
-	// prerequisites are further conditions on the cluster. While one is false, plans wait in
-	// PrerequisiteFailed, and show its message.
+	// prerequisites are further conditions on the cluster. While one of them is false, plans wait
+	// in PrerequisiteFailed and show its message.
 	// +optional
 	// +listType=atomic
 	Prerequisites []DefinitionCheck `json:"prerequisites,omitempty"`
-	// options is the schema of spec.options.values of plans: an OpenAPI v3 schema of type
-	// object, as CustomResourceDefinitions have it, with defaults and descriptions.
-	// Without it there are no options.
+	// options is the schema of spec.options.values of plans: an OpenAPI v3 schema of type object
+	// with defaults and descriptions, as in CustomResourceDefinitions. Without it, the profile has
+	// no options.
 	// +optional
 	Options *JSONObject `json:"options,omitempty"`
-	// validations are expressions over several options that must be true.
+	// validations are expressions about the options that must be true.
 	// +optional
 	// +listType=atomic
 	Validations []DefinitionCheck `json:"validations,omitempty"`
-	// variables are expressions with names, such as variables.pools. They may name
-	// variables before them.
+	// variables are named expressions, used as variables.NAME. They may use earlier variables.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Variables []DefinitionVariable `json:"variables,omitempty"`
-	// items are the targets as they should be, in the order in which they are
-	// configured.
+	// items are the targets in their desired state, in the order of execution.
 	// +listType=map
 	// +listMapKey=name
 	Items []DefinitionItem `json:"items"`
 }
 
-// DefinitionAccess is a profile's use of the objects of a requirement.
+// DefinitionAccess is a profile's access to the objects of a requirement.
 // +enum
 type DefinitionAccess string
 
 const (
-	// AccessSchema looks at the definition only.
+	// AccessSchema reads only the CustomResourceDefinition.
 	AccessSchema DefinitionAccess = "Schema"
-	// AccessRead reads objects: get, list and watch.
+	// AccessRead also reads objects: get, list and watch.
 	AccessRead DefinitionAccess = "Read"
-	// AccessWrite reads and configures objects: also create, patch and delete.
+	// AccessWrite also configures objects: create, patch and delete.
 	AccessWrite DefinitionAccess = "Write"
 )
 
-// DefinitionRequirement is a CustomResourceDefinition that a profile looks at.
+// DefinitionRequirement is a CustomResourceDefinition that a profile uses.
 type DefinitionRequirement struct {
-	// name under which expressions find it: facts.NAME. A CEL identifier.
+	// name of the requirement in expressions: facts.NAME. It must be a CEL identifier.
 	Name string `json:"name"`
 	// definition is the name of the CustomResourceDefinition, such as
 	// kubeletconfigs.machineconfiguration.openshift.io.
 	Definition string `json:"definition"`
-	// kind that it defines, such as KubeletConfig.
+	// kind that the CustomResourceDefinition defines, such as KubeletConfig.
 	Kind string `json:"kind"`
-	// access is the profile's use of the objects: Schema, Read or Write. The ServiceAccount of
-	// the profile gets the verbs for that, and users who write the definition must have them in
+	// access is the profile's access to the objects: Schema, Read or Write. The ServiceAccount of
+	// the profile gets the verbs for it. Users who write the definition must have these verbs in
 	// the whole cluster. Default: Schema.
 	// +default="Schema"
 	// +optional
 	Access DefinitionAccess `json:"access,omitempty"`
-	// install says what to install where the definition is missing.
+	// install names the component to install if the CustomResourceDefinition is missing.
 	Install string `json:"install"`
-	// optional means that the profile works without it.
+	// optional is true if the profile works without the CustomResourceDefinition. Default: false.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
-	// fields of the schema that expressions ask for: facts.NAME.fields[PATH].
+	// fields of the schema that expressions check: facts.NAME.fields[PATH].
 	// +optional
 	// +listType=map
 	// +listMapKey=path
@@ -118,27 +116,27 @@ type DefinitionRequirement struct {
 
 // DefinitionField is a field of a schema.
 type DefinitionField struct {
-	// path such as spec.profiles[]; "[]" stands for the items of a list.
+	// path such as spec.profiles[]; "[]" means the items of a list.
 	Path string `json:"path"`
-	// optional means that the profile works without the field. While any other field is
-	// missing, plans wait in PrerequisiteFailed.
+	// optional is true if the profile works without the field. While a field that is not optional
+	// is missing, plans wait in PrerequisiteFailed. Default: false.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 }
 
 // DefinitionCheck is an expression that must be true.
 type DefinitionCheck struct {
-	// expression is of type bool.
+	// expression must return a bool.
 	Expression string `json:"expression"`
-	// message says in words what is missing.
+	// message explains to a person what is missing.
 	Message string `json:"message"`
 }
 
-// DefinitionVariable is an expression with a name.
+// DefinitionVariable is a named expression.
 type DefinitionVariable struct {
-	// name is a CEL identifier.
+	// name of the variable. It must be a CEL identifier.
 	Name string `json:"name"`
-	// expression makes the value.
+	// expression that returns the value.
 	Expression string `json:"expression"`
 }
 
@@ -146,29 +144,30 @@ type DefinitionVariable struct {
 type DefinitionItem struct {
 	// name of the item.
 	Name string `json:"name"`
-	// when is an expression of type bool; without it the item is always there.
+	// when is an expression that returns a bool. The plan has the item if it is true. Default:
+	// true.
 	// +optional
 	When string `json:"when,omitempty"`
-	// target is the object that is configured.
+	// target is the object to configure.
 	Target DefinitionTarget `json:"target"`
-	// object is an expression that makes the object, with every field that matters and no
-	// other. It may leave out apiVersion, kind, and the name and namespace in metadata,
-	// which follow from target; if it has them, they must match target.
+	// object is an expression that returns the object, with only the fields to configure. It may
+	// leave out apiVersion, kind, metadata.name and metadata.namespace, which follow from target.
+	// If it has them, they must match target.
 	Object string `json:"object"`
 	// blastRadius has the nodes that the item affects.
 	// +optional
 	BlastRadius *DefinitionBlastRadius `json:"blastRadius,omitempty"`
-	// impact is an expression that makes None, Low, Medium or High. It may name blast,
-	// with pools, nodes, waves and reboot.
+	// impact is an expression that returns None, Low, Medium or High. It may use blast, with pools,
+	// nodes, waves and reboot.
 	Impact string `json:"impact"`
-	// reason is an expression that says why, as text. It may name blast.
+	// reason is an expression that returns the reason of the impact, as text. It may use blast.
 	Reason string `json:"reason"`
-	// notes is an expression that makes a list of texts for reviewers. It may name blast.
-	// All users who may read plans see them.
+	// notes is an expression that returns a list of texts for reviewers. It may use blast. All
+	// users who can read plans see them.
 	// +optional
 	Notes string `json:"notes,omitempty"`
-	// waits are conditions that the target has to meet before the next item begins,
-	// besides those that its kind has anyway.
+	// waits are conditions that the target must meet before the next item begins. The built-in
+	// conditions of its kind still apply.
 	// +optional
 	// +listType=atomic
 	Waits []DefinitionWait `json:"waits,omitempty"`
@@ -178,39 +177,40 @@ type DefinitionItem struct {
 type DefinitionTarget struct {
 	// requirement is the name of a requirement with access Write.
 	Requirement string `json:"requirement"`
-	// namespace of the object, empty for none.
+	// namespace of the object; empty for cluster-scoped objects.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
 	Name string `json:"name"`
 }
 
-// DefinitionBlastRadius says which nodes an item reaches.
+// DefinitionBlastRadius names the nodes that an item affects.
 type DefinitionBlastRadius struct {
-	// pools is an expression that makes a list of MachineConfigPools, as facts have them.
+	// pools is an expression that returns a list of MachineConfigPools from facts.
 	Pools string `json:"pools"`
-	// reboot is an expression of type bool: whether their nodes reboot. Default: "false".
+	// reboot is an expression that returns a bool: true if the nodes of the pools reboot. Default:
+	// "false".
 	// +optional
 	Reboot string `json:"reboot,omitempty"`
 }
 
 // DefinitionWait is a condition that a plan waits for.
 type DefinitionWait struct {
-	// expression is of type bool. live is the target at that time, and facts are the facts
-	// at that time. While the expression cannot be evaluated, for instance because there
-	// is no status yet, the plan waits.
+	// expression must return a bool. It uses the current state of live and of facts. While it
+	// cannot be evaluated, for instance because the target has no status yet, the plan waits.
 	Expression string `json:"expression"`
-	// message says in words what the plan waits for.
+	// message describes what the plan waits for.
 	Message string `json:"message"`
-	// messageExpression makes a message that says more, such as how many nodes are ready.
+	// messageExpression is an expression that returns a more detailed message, such as the number
+	// of ready nodes.
 	// +optional
 	MessageExpression string `json:"messageExpression,omitempty"`
 }
 
 // Conditions of a definition.
 const (
-	// ConditionAccessGranted is true when the ServiceAccount of a definition has the
-	// rights that it declares.
+	// ConditionAccessGranted is True if the ServiceAccount of a definition has the access that the
+	// definition declares.
 	ConditionAccessGranted = "AccessGranted"
 )
 
@@ -219,10 +219,10 @@ type ConfigurationProfileDefinitionStatus struct {
 	// observedGeneration is the generation of spec that status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// digest of spec: a plan names the digest that it was computed from.
+	// digest of spec. A plan names the digest that it was computed from.
 	// +optional
 	Digest string `json:"digest,omitempty"`
-	// serviceAccount under which plans of the profile are executed.
+	// serviceAccount that executes plans of the profile.
 	// +optional
 	ServiceAccount string `json:"serviceAccount,omitempty"`
 	// conditions summarize the definition.
@@ -235,17 +235,17 @@ type ConfigurationProfileDefinitionStatus struct {
 // PlanDefinition is the definition that a plan was computed from. Later changes of the
 // definition do not change the plan.
 type PlanDefinition struct {
-	// digest of its spec.
+	// digest of the definition's spec.
 	Digest string `json:"digest"`
-	// manifest names where the definition is stored as it was then.
+	// manifest is the name of the stored copy of the definition.
 	Manifest string `json:"manifest"`
-	// requirements are the kinds that it declares, and its use of their objects.
+	// requirements are the kinds that the definition declares, and its access to their objects.
 	// +optional
 	// +listType=atomic
 	Requirements []DeclaredAccess `json:"requirements,omitempty"`
 }
 
-// DeclaredAccess is a definition's use of one kind.
+// DeclaredAccess is a definition's access to one kind.
 type DeclaredAccess struct {
 	// definition is the name of the CustomResourceDefinition.
 	Definition string `json:"definition"`
@@ -255,15 +255,15 @@ type DeclaredAccess struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ProfileEvaluation says what a plan of a profile of your own would do now: POST it, with
-// options, to the subresource evaluate of the definition. Nothing is stored, and nothing is
-// written. You see the targets that you may get and patch yourself.
+// ProfileEvaluation returns the effect that a plan of a user-defined profile would have now. POST
+// it, with options, to the subresource evaluate of the definition. The server stores nothing and
+// writes nothing. The answer shows the targets that you can get and patch.
 type ProfileEvaluation struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata may be left out.
+	// metadata is optional.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is the question.
+	// spec is the request.
 	// +optional
 	Spec ProfileEvaluationSpec `json:"spec,omitempty"`
 	// status is the answer.
@@ -271,21 +271,21 @@ type ProfileEvaluation struct {
 	Status ProfileEvaluationStatus `json:"status,omitempty"`
 }
 
-// ProfileEvaluationSpec is the question.
+// ProfileEvaluationSpec is the request.
 type ProfileEvaluationSpec struct {
-	// options as spec.options.values of a plan has them.
+	// options in the form of spec.options.values of a plan.
 	// +optional
 	Options *JSONObject `json:"options,omitempty"`
 }
 
-// ProfileEvaluationStatus has the effect that a plan would have now.
+// ProfileEvaluationStatus is the effect that a plan would have now.
 type ProfileEvaluationStatus struct {
 	// digest of the definition.
 	Digest string `json:"digest"`
-	// options with defaults.
+	// options of the request, with defaults filled in.
 	// +optional
 	Options *JSONObject `json:"options,omitempty"`
-	// missing says what the cluster lacks.
+	// missing names what the cluster lacks.
 	// +optional
 	Missing string `json:"missing,omitempty"`
 	// impactSeverity is the highest severity of the items.
@@ -301,11 +301,11 @@ type ProfileEvaluationStatus struct {
 type EvaluatedItem struct {
 	// name of the item.
 	Name string `json:"name"`
-	// targetRef is the object that is configured.
+	// targetRef is the object to configure.
 	TargetRef TargetRef `json:"targetRef"`
-	// impactSeverity is the disturbance by the item.
+	// impactSeverity is the disturbance that the item causes.
 	ImpactSeverity ImpactSeverity `json:"impactSeverity"`
-	// impactReason says why.
+	// impactReason is the reason of impactSeverity, for a person.
 	// +optional
 	ImpactReason string `json:"impactReason,omitempty"`
 	// blastRadius has the nodes that the item affects.
@@ -315,39 +315,39 @@ type EvaluatedItem struct {
 	// +optional
 	// +listType=atomic
 	Notes []string `json:"notes,omitempty"`
-	// waits say in words what the plan waits for after the item.
+	// waits are the messages of the conditions that the plan waits for after the item.
 	// +optional
 	// +listType=atomic
 	Waits []string `json:"waits,omitempty"`
-	// object as it should be. It is set if you may get the target.
+	// object in its desired state. It is set if you can get the target.
 	// +optional
 	Object *JSONObject `json:"object,omitempty"`
-	// diff of the target as it is and as it would be, redacted.
+	// diff between the current and the desired state of the target, redacted.
 	// +optional
 	Diff string `json:"diff,omitempty"`
-	// message says why there is no diff.
+	// message is the reason why there is no diff.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
 // ProfileOption documents an option of a profile.
 type ProfileOption struct {
-	// name of the option, with the names around it, such as limits.total.
+	// name of the option, with the path of its parents, such as limits.total.
 	Name string `json:"name"`
-	// type of its value.
+	// type of the option's value.
 	// +optional
 	Type string `json:"type,omitempty"`
-	// description says what it does, and to what effect.
+	// description of the option and of its effect.
 	// +optional
 	Description string `json:"description,omitempty"`
-	// default is the value that applies without it, as JSON.
+	// default is the default value, as JSON.
 	// +optional
 	Default string `json:"default,omitempty"`
-	// allowed says which values it may have.
+	// allowed describes the allowed values.
 	// +optional
 	Allowed string `json:"allowed,omitempty"`
 }
 
-// IsOwn tells whether a profile is one of those that users define: their names are those of
-// objects, DNS labels, and the names of others have capitals.
+// IsOwn reports whether a profile is user-defined. Names of user-defined profiles are DNS labels.
+// Names of built-in profiles have capitals.
 func IsOwn(name ProfileName) bool { return len(validation.IsDNS1123Label(string(name))) == 0 }

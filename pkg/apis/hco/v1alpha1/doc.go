@@ -5,7 +5,7 @@
 // +k8s:defaulter-gen=TypeMeta
 // +groupName=hco.kubevirt.io
 
-// Package v1alpha1 is the served version of the hco.kubevirt.io API: plans to
-// configure what other operators own, reviewed before they are executed. The
-// server works on the hub version in the package above.
+// Package v1alpha1 is the served version of the hco.kubevirt.io API: plans that configure objects
+// of other operators, reviewed before they are executed. The server works on the hub version in the
+// parent package.
 package v1alpha1

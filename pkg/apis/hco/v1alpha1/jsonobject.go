@@ -8,14 +8,14 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// JSONObject is any JSON object, kept as it was sent.
+// JSONObject is any JSON object, kept as the client sent it.
 type JSONObject struct {
 	// Raw is the object in JSON.
 	Raw []byte `json:"-"`
 }
 
-// MarshalJSON returns the raw JSON, or null when there is none. The receiver is a value so
-// that it is found for values and pointers alike.
+// MarshalJSON returns the raw JSON, or null if there is none. The receiver is a value, so that
+// encoding/json finds the method for values and pointers.
 func (o JSONObject) MarshalJSON() ([]byte, error) {
 	if len(o.Raw) == 0 {
 		return []byte("null"), nil
@@ -35,8 +35,8 @@ func (o *JSONObject) UnmarshalJSON(in []byte) error {
 	return nil
 }
 
-// OpenAPIDefinition is written by hand because openapi-gen emits the values of extensions
-// as strings, and structured-merge-diff wants a boolean here.
+// OpenAPIDefinition is written by hand: openapi-gen emits the values of extensions as strings, and
+// structured-merge-diff needs a boolean here.
 func (JSONObject) OpenAPIDefinition() common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{Schema: spec.Schema{
 		SchemaProps: spec.SchemaProps{

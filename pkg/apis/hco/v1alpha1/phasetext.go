@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// PhaseText is the phase of a plan, or the outcome of a run, for people: that it undoes the
-// run of a number is told beside it. 0 is none.
+// PhaseText returns the phase of a plan, or the outcome of a run, for a person. restoreRun is the
+// number of the run that the plan restores, or 0.
 func PhaseText(phase string, restoreRun int64) string {
 	if restoreRun == 0 || phase == "" {
 		return phase
@@ -14,7 +14,7 @@ func PhaseText(phase string, restoreRun int64) string {
 	return fmt.Sprintf("%s (undo of run %d)", phase, restoreRun)
 }
 
-// AfterText says in a few words after which profiles a plan begins.
+// AfterText names the profiles that a plan waits for, in a few words.
 func AfterText[T ~string](profiles []T) string {
 	names := make([]string, len(profiles))
 	for i, name := range profiles {
@@ -23,9 +23,9 @@ func AfterText[T ~string](profiles []T) string {
 	return "after " + strings.Join(names, ",")
 }
 
-// CurrentText is the column CURRENT of a plan: the item that runs, or the
-// reason why the plan waits, unless the phase says it. Reason is that of its
-// condition Ready, running the item that is InProgress.
+// CurrentText returns the column CURRENT of a plan: the running item, or the reason why the plan
+// waits if the phase does not show it. reason is the reason of the condition Ready. running is the
+// item that is InProgress.
 func CurrentText(phase, reason, running string) string {
 	switch Phase(phase) {
 	case PhaseInProgress:
@@ -42,10 +42,10 @@ func CurrentText(phase, reason, running string) string {
 		if reason == phase {
 			return ""
 		}
-		return reason // in effect, and not healthy
+		return reason // in effect, but not healthy
 	case PhaseScheduled:
 		if strings.HasPrefix(reason, "WaitingFor") {
-			return "" // when it begins is told beside it
+			return "" // another column shows when it begins
 		}
 		return reason
 	default:

@@ -9,21 +9,21 @@ import (
 // +genclient:onlyVerbs=get,list
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ConfigurationProfile is something that a ConfigurationPlan can configure, and the
-// state of the cluster with regard to it. It is computed whenever it is read;
-// nothing of it is stored, and it cannot be watched.
+// ConfigurationProfile is a kind of configuration that a ConfigurationPlan can apply, and the state
+// of the cluster compared with it. The server computes it for each read and does not store it. It
+// cannot be watched.
 type ConfigurationProfile struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata has the name, for spec.profile of a plan.
+	// metadata has the name, to use as spec.profile of a plan.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// description says what the profile is for.
+	// description is the purpose of the profile.
 	Description string `json:"description"`
 	// options are the options that a plan of the profile can set, with defaults.
 	// +optional
 	// +listType=atomic
 	Options []ProfileOption `json:"options,omitempty"`
-	// status is the state of the cluster now.
+	// status is the current state of the cluster.
 	Status ConfigurationProfileStatus `json:"status"`
 }
 
@@ -39,100 +39,98 @@ type ConfigurationProfileList struct {
 	Items []ConfigurationProfile `json:"items"`
 }
 
-// ProfileState tells whether the cluster is as a profile says.
+// ProfileState reports whether the cluster matches a profile.
 // +enum
 type ProfileState string
 
 const (
-	// ProfileActive is a cluster that is as the profile says, by a plan or without
-	// one.
+	// ProfileActive means that the cluster matches the profile, with or without a plan.
 	ProfileActive ProfileState = "Active"
-	// ProfileInactive is a cluster that is not as the profile says, and no plan has
-	// made it so.
+	// ProfileInactive means that the cluster does not match the profile, and no plan has applied
+	// it.
 	ProfileInactive ProfileState = "Inactive"
-	// ProfileDrifted is a cluster that a plan made as the profile says, and somebody
-	// has changed since.
+	// ProfileDrifted means that a plan applied the profile, and another writer changed a target
+	// later.
 	ProfileDrifted ProfileState = "Drifted"
-	// ProfileUnknown is a cluster of which something could not be read.
+	// ProfileUnknown means that a part of the cluster could not be read.
 	ProfileUnknown ProfileState = "Unknown"
 )
 
-// PrerequisiteState tells whether a cluster has what a profile needs.
+// PrerequisiteState reports whether a cluster has everything that a profile needs.
 // +enum
 type PrerequisiteState string
 
 const (
-	// PrerequisiteMet is there.
+	// PrerequisiteMet means that it exists.
 	PrerequisiteMet PrerequisiteState = "Met"
-	// PrerequisiteMissing is not there.
+	// PrerequisiteMissing means that it does not exist.
 	PrerequisiteMissing PrerequisiteState = "Missing"
-	// PrerequisiteUnknown could not be read.
+	// PrerequisiteUnknown means that it could not be read.
 	PrerequisiteUnknown PrerequisiteState = "Unknown"
 )
 
 // ConfigurationProfileStatus compares a cluster with a profile.
 type ConfigurationProfileStatus struct {
-	// state tells whether the cluster is as the profile says: Active, Inactive,
-	// Drifted, or Unknown when something could not be read.
+	// state reports whether the cluster matches the profile: Active, Inactive, Drifted, or Unknown
+	// if a part of the cluster could not be read.
 	State ProfileState `json:"state"`
-	// plan that holds the profile; no other plan can be active. It is left out when no
+	// plan that holds the profile. No other plan of the profile can be active. It is absent if no
 	// plan holds the profile.
 	// +optional
 	Plan string `json:"plan,omitempty"`
 	// planPhase is the phase of that plan.
 	// +optional
 	PlanPhase Phase `json:"planPhase,omitempty"`
-	// message says why the state is what it is.
+	// message is the reason of the state.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// prerequisites tell whether the cluster has all that the profile needs: Met,
-	// Missing, or Unknown when that could not be read.
+	// prerequisites reports whether the cluster has everything that the profile needs: Met,
+	// Missing, or Unknown if that could not be read.
 	Prerequisites PrerequisiteState `json:"prerequisites"`
-	// requirements are the conditions of the profile, one by one.
+	// requirements are the CustomResourceDefinitions that the profile uses.
 	// +optional
 	// +listType=atomic
 	Requirements []ProfileRequirement `json:"requirements,omitempty"`
-	// impactSeverity is the highest severity of the items. It is left out while it is
-	// not known.
+	// impactSeverity is the highest severity of the items. It is absent while it is unknown.
 	// +optional
 	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
-	// items are the effects of a plan now, with the options of the plan that holds the profile,
-	// or without options. They are left out while they are unknown.
+	// items are the effects that a plan would have now, with the options of the plan that holds the
+	// profile, or without options. They are absent while they are unknown.
 	// +optional
 	// +listType=atomic
 	Items []ProfileItem `json:"items,omitempty"`
 }
 
-// ProfileRequirement is a CustomResourceDefinition that a profile looks at.
+// ProfileRequirement is a CustomResourceDefinition that a profile uses.
 type ProfileRequirement struct {
-	// definition is its name.
+	// definition is the name of the CustomResourceDefinition.
 	Definition string `json:"definition"`
-	// kind that it defines.
+	// kind that the CustomResourceDefinition defines.
 	Kind string `json:"kind"`
-	// optional means that the profile works without it.
+	// optional is true if the profile works without it.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
-	// state tells whether it is served: Met, Missing or Unknown.
+	// state reports whether the cluster serves the kind: Met, Missing or Unknown.
 	State PrerequisiteState `json:"state"`
-	// message says what to install, or what could not be read.
+	// message names the component to install, or what could not be read.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// ProfileItem is the effect of a plan on one target now.
+// ProfileItem is the effect that a plan would have on one target now.
 type ProfileItem struct {
 	// name of the item.
 	Name string `json:"name"`
-	// targetRef is the object that is configured.
+	// targetRef is the object to configure.
 	TargetRef TargetRef `json:"targetRef"`
-	// action is the action on the target: Create, Update or None. It is left out when the cluster
-	// refuses the action, or could not be asked; message has the reason.
+	// action is the action on the target: Create, Update or None. It is absent if the cluster
+	// refuses the action, or if Penstock could not check it. message then has the reason.
 	// +optional
 	Action ItemAction `json:"action,omitempty"`
-	// impactSeverity is the disturbance by the action.
+	// impactSeverity is the disturbance that the action causes.
 	// +optional
 	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
-	// impactReason says why.
+	// impactReason is the reason of impactSeverity, for a person.
 	// +optional
 	ImpactReason string `json:"impactReason,omitempty"`
 	// blastRadius has the nodes that the item affects.
@@ -142,7 +140,7 @@ type ProfileItem struct {
 	// +optional
 	// +listType=atomic
 	Notes []string `json:"notes,omitempty"`
-	// message says why there is no action.
+	// message is the reason why there is no action.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

@@ -8,12 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupName is the API group. Its versions v1 and v1beta1 (HyperConverged) are
-// served by CustomResourceDefinitions of the host cluster.
+// GroupName is the API group. CustomResourceDefinitions of the host serve its versions v1 and
+// v1beta1 (HyperConverged).
 const GroupName = "hco.kubevirt.io"
 
-// The variables below are package-level because the code generators refer to
-// them by name.
+// The variables below are package-level because generated code refers to them by name.
 var (
 	// SchemeGroupVersion is the group and version of this package.
 	SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
@@ -50,7 +49,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Field labels by which plans can be selected, besides metadata.name.
+// Fields of plans for field selectors, besides metadata.name.
 const (
 	// ProfileField selects by spec.profile.
 	ProfileField = "spec.profile"
@@ -62,8 +61,8 @@ func addFieldLabels(scheme *runtime.Scheme) error {
 	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("ConfigurationPlan"), convertPlanFieldLabel)
 }
 
-// convertPlanFieldLabel passes the labels that the registry knows; any other is an
-// error, which clients see as 400.
+// convertPlanFieldLabel accepts the fields that the registry indexes. Another field is an error,
+// which clients see as 400.
 func convertPlanFieldLabel(label, value string) (string, string, error) {
 	switch label {
 	case "metadata.name", ProfileField, PhaseField:

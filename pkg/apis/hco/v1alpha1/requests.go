@@ -5,14 +5,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ManifestListKind is the kind of PlanManifestList on the wire: kubectl knows the
-// kind List in every group.
+// ManifestListKind is the kind of PlanManifestList on the wire. kubectl knows the kind List in
+// every group.
 const ManifestListKind = "List"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlanManifestList holds the desired state of a plan's items, in their order, as
-// its subresource manifests returns them. Its kind is List.
+// PlanManifestList has the desired state of a plan's items, in their order. The subresource
+// manifests of a plan returns it. Its kind is List.
 type PlanManifestList struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard list metadata; it is empty.
@@ -24,24 +24,24 @@ type PlanManifestList struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlanApprovalRequest approves a plan: POST it to the subresource approve. The
-// answer is the same, with status.
+// PlanApprovalRequest approves a plan. POST it to the subresource approve. The server returns it
+// with status.
 type PlanApprovalRequest struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata may be left out.
+	// metadata is optional.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec names the plan that is approved.
+	// spec names the plan to approve.
 	Spec PlanApprovalRequestSpec `json:"spec"`
-	// status is the approval as it was recorded.
+	// status is the recorded approval.
 	// +optional
 	Status *PlanApproval `json:"status,omitempty"`
 }
 
-// PlanApprovalRequestSpec names the plan that is approved.
+// PlanApprovalRequestSpec names the plan to approve.
 type PlanApprovalRequestSpec struct {
-	// planHash is status.planHash of the plan that was read. When the plan has another
-	// hash by now, nothing is approved: 409 Conflict.
+	// planHash is status.planHash of the reviewed plan. If the plan has another hash by then, the
+	// server approves nothing and returns 409 Conflict.
 	PlanHash string `json:"planHash"`
 	// comment is the reason of the approval, at most 1024 bytes.
 	// +optional
@@ -50,11 +50,11 @@ type PlanApprovalRequestSpec struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlanRetryRequest asks for a plan to be computed anew: POST it to the subresource
-// retry. An approval that was used does not apply to the new plan.
+// PlanRetryRequest makes Penstock compute a plan again. POST it to the subresource retry. An
+// approval that was used does not apply to the new plan.
 type PlanRetryRequest struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata may be left out.
+	// metadata is optional.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 }
@@ -74,7 +74,7 @@ type PlanHistory struct {
 
 // PlanRun is one execution of a plan.
 type PlanRun struct {
-	// plan is the uid of the plan: a name may be used again.
+	// plan is the uid of the plan. A later plan can have the same name.
 	Plan string `json:"plan"`
 	// run is the number of the execution.
 	Run int64 `json:"run"`
@@ -82,24 +82,24 @@ type PlanRun struct {
 	Profile ProfileName `json:"profile"`
 	// planHash is the hash of the executed plan.
 	PlanHash string `json:"planHash"`
-	// manifests is the name of the pack with the desired state.
+	// manifests is the name of the stored desired state.
 	// +optional
 	Manifests string `json:"manifests,omitempty"`
-	// captured is the name of the pack with the targets as they were before the run.
+	// captured is the name of the stored copy of the targets before the run.
 	// +optional
 	Captured string `json:"captured,omitempty"`
-	// restoreRun is the run whose earlier state this run restored; absent when this
-	// run applied the profile.
+	// restoreRun is the number of a run. This run restored the state before that run. It is absent
+	// if this run applied the profile.
 	// +optional
 	RestoreRun int64 `json:"restoreRun,omitempty"`
-	// approval names the users who approved it.
+	// approval names the users who approved the run.
 	Approval PlanApproval `json:"approval"`
 	// startedAt is the time at which the execution began.
 	StartedAt metav1.Time `json:"startedAt"`
-	// endedAt is the time at which it ended; absent while it runs.
+	// endedAt is the time at which the execution ended; absent while it runs.
 	// +optional
 	EndedAt *metav1.Time `json:"endedAt,omitempty"`
-	// outcome is the phase in which it ended; absent while it runs.
+	// outcome is the last phase of the execution; absent while it runs.
 	// +optional
 	Outcome Phase `json:"outcome,omitempty"`
 	// items are the results of the items.
@@ -122,40 +122,40 @@ type PlanRunItem struct {
 	Digest string `json:"digest,omitempty"`
 	// state is the last state of the item.
 	State ItemState `json:"state"`
-	// message says more.
+	// message explains the state to a person.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// startedAt is the time at which the item began.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// applied is true when the run has written the target: only then does a rollback
-	// restore it. Runs of versions of Penstock that did not record it lack it; for
-	// those, every item that was started counts.
+	// applied is true if the run has written the target. A rollback restores only such targets.
+	// Runs of older Penstock versions do not record it; a rollback of such a run restores every
+	// target whose item began.
 	// +optional
 	Applied *bool `json:"applied,omitempty"`
-	// endedAt is the time of the last change of its state.
+	// endedAt is the time of the last change of the item's state.
 	// +optional
 	EndedAt *metav1.Time `json:"endedAt,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlanRollbackRequest asks for a plan that restores what the targets had before a
-// run: POST it to the subresource rollback. The plan is reviewed and approved like
-// any other; nothing is undone silently.
+// PlanRollbackRequest makes Penstock compute a plan that restores the state of the targets before a
+// run. POST it to the subresource rollback. The plan needs a review and an approval, like every
+// plan.
 type PlanRollbackRequest struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata may be left out.
+	// metadata is optional.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec names the run to go back to; it may be left out.
+	// spec names the run to undo. It is optional.
 	// +optional
 	Spec PlanRollbackRequestSpec `json:"spec,omitempty"`
 }
 
-// PlanRollbackRequestSpec names the run to go back to.
+// PlanRollbackRequestSpec names the run to undo.
 type PlanRollbackRequestSpec struct {
-	// run is the execution to undo; the last one when it is left out.
+	// run is the number of the run to undo. Default: the last run.
 	// +optional
 	Run int64 `json:"run,omitempty"`
 }
@@ -168,10 +168,9 @@ type PlanDiff struct {
 	// metadata has the plan's name.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// planHash names the plan.
+	// planHash is the hash of the plan.
 	PlanHash string `json:"planHash"`
-	// items are the changes by item. Targets that you cannot read and change yourself are left
-	// out.
+	// items are the changes by item, without targets that you cannot get and patch.
 	// +listType=atomic
 	Items []PlanDiffItem `json:"items"`
 }
@@ -180,15 +179,15 @@ type PlanDiff struct {
 type PlanDiffItem struct {
 	// name of the item.
 	Name string `json:"name"`
-	// targetRef is the object.
+	// targetRef is the object to configure.
 	TargetRef TargetRef `json:"targetRef"`
-	// stale tells that the target is not as it was reviewed.
+	// stale is true if the target changed since the review.
 	// +optional
 	Stale bool `json:"stale,omitempty"`
-	// diff of the target as it is and as it would be, redacted.
+	// diff between the current and the desired state of the target, redacted.
 	// +optional
 	Diff string `json:"diff,omitempty"`
-	// message says why there is no diff.
+	// message is the reason why there is no diff.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

@@ -17,20 +17,20 @@ const (
 	MaxCommentBytes = 1024
 )
 
-// Names that are put on plans and on targets.
+// Names of annotations and field managers.
 const (
-	// OverrideAnnotation, on a plan, names another one that holds the profile: its
-	// place is taken. Setting it needs the verb override.
+	// OverrideAnnotation, on a plan, names another plan that holds the profile. This plan takes the
+	// profile from it. Setting the annotation needs the verb override.
 	OverrideAnnotation = "hco.kubevirt.io/override"
 	// GovernedByAnnotation, on a target, names the plan that configured it.
 	GovernedByAnnotation = "hco.kubevirt.io/governed-by"
-	// ExportedFromAnnotation, on a manifest that was exported, names the plan and its hash.
+	// ExportedFromAnnotation, on an exported manifest, names the plan and its hash.
 	ExportedFromAnnotation = "hco.kubevirt.io/exported-from"
-	// AppliedHashAnnotation, on a target, is the digest of what was applied.
+	// AppliedHashAnnotation, on a target, is the digest of the applied desired state.
 	AppliedHashAnnotation = "hco.kubevirt.io/applied-profile-hash"
-	// FieldManagerPrefix begins the field manager that targets are written with;
-	// the profile follows. Each profile has its own: a shared one would lose the
-	// fields of one plan whenever another is applied.
+	// FieldManagerPrefix begins the field manager for writes to targets. The name of the profile
+	// follows. Each profile has a separate field manager: with a shared manager, applying one plan
+	// would remove the fields of another.
 	FieldManagerPrefix = "hco-governance/"
 )
 
@@ -45,9 +45,9 @@ const (
 // +genclient:method=Rollback,verb=create,subresource=rollback,input=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanRollbackRequest,result=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanRollbackRequest
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ConfigurationPlan is a change to the configuration of components that belong to
-// others. It is computed, shown, approved and executed, in this order, and watched
-// afterwards.
+// ConfigurationPlan is a change to the configuration of components that other operators own.
+// Penstock computes the plan and shows it. Once users have approved it, Penstock executes it, and
+// then watches the targets.
 type ConfigurationPlan struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.
@@ -55,7 +55,7 @@ type ConfigurationPlan struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec is the request.
 	Spec ConfigurationPlanSpec `json:"spec"`
-	// status is the plan that was computed, and its progress.
+	// status is the computed plan and its progress.
 	// +optional
 	Status ConfigurationPlanStatus `json:"status,omitempty"`
 }
@@ -77,36 +77,36 @@ type ConfigurationPlanList struct {
 type ProfileName string
 
 const (
-	// ProfileLoadAwareRebalancing makes the descheduler move virtual machines away
-	// from nodes under pressure, and nodes report pressure (PSI).
+	// ProfileLoadAwareRebalancing makes the descheduler move virtual machines away from nodes under
+	// pressure. Nodes report their pressure (PSI).
 	ProfileLoadAwareRebalancing ProfileName = "LoadAwareRebalancing"
-	// ProfileHighDensitySwap gives worker nodes swap, and virtual machines more memory
-	// than is requested for them.
+	// ProfileHighDensitySwap gives worker nodes swap, and gives virtual machines more memory than
+	// they request.
 	ProfileHighDensitySwap ProfileName = "HighDensitySwap"
-	// ProfileNodeHealthRemediation has nodes that stay unhealthy remediated, and their
-	// virtual machines started elsewhere.
+	// ProfileNodeHealthRemediation remediates nodes that stay unhealthy, and starts their virtual
+	// machines on other nodes.
 	ProfileNodeHealthRemediation ProfileName = "NodeHealthRemediation"
 )
 
-// Action says whether Penstock computes, executes or ignores a plan.
+// Action decides whether Penstock computes, executes or ignores a plan.
 // +enum
 type Action string
 
 const (
-	// ActionDryRun computes the plan and waits.
+	// ActionDryRun computes the plan and waits for an approval.
 	ActionDryRun Action = "DryRun"
-	// ActionApply executes the plan. Setting it needs the verb approve.
+	// ActionApply approves and executes the plan. Setting it needs the verb approve.
 	ActionApply Action = "Apply"
-	// ActionIgnore does nothing: what was applied stays and is not watched.
+	// ActionIgnore does nothing. Applied changes stay, and Penstock does not watch them.
 	ActionIgnore Action = "Ignore"
 )
 
-// FailurePolicy decides about the rest of a plan after an item has failed.
+// FailurePolicy decides about the remaining items after an item has failed.
 // +enum
 type FailurePolicy string
 
 const (
-	// FailurePolicyAbort leaves the rest Pending.
+	// FailurePolicyAbort leaves the remaining items Pending.
 	FailurePolicyAbort FailurePolicy = "Abort"
 	// FailurePolicyContinue executes the next item.
 	FailurePolicyContinue FailurePolicy = "Continue"
@@ -117,9 +117,9 @@ const (
 type ConflictPolicy string
 
 const (
-	// OnConflictBlock makes the plan wait; it names the fields and who has them.
+	// OnConflictBlock shows the plan with the fields and their managers, and does not execute it.
 	OnConflictBlock ConflictPolicy = "Block"
-	// OnConflictTake takes the fields when the plan is executed.
+	// OnConflictTake takes the fields from their managers when the plan is executed.
 	OnConflictTake ConflictPolicy = "Take"
 )
 
@@ -127,89 +127,88 @@ const (
 type ConfigurationPlanSpec struct {
 	// profile is the profile to configure. It is immutable. Valid values: "LoadAwareRebalancing",
 	// "HighDensitySwap", "NodeHealthRemediation", and the name of any
-	// ConfigurationProfileDefinition; kubectl get configprofile lists all profiles.
+	// ConfigurationProfileDefinition. kubectl get configprofile lists all profiles.
 	Profile ProfileName `json:"profile"`
-	// action decides about the plan: DryRun computes it and waits for an approval, Apply approves
-	// and executes it, Ignore does nothing and watches nothing. Setting Apply, and any change of
-	// spec while it is Apply, needs the verb approve. While a plan waits for approval, the write
-	// that sets Apply must say which plan was reviewed: by approvedPlanHash, or by
-	// metadata.resourceVersion.
+	// action decides about the plan. DryRun computes the plan and waits for an approval. Apply
+	// approves and executes it. Ignore does nothing, and Penstock does not watch the targets.
+	// Setting Apply, and any change of spec while action is Apply, needs the verb approve. While a
+	// plan waits for approval, the write that sets Apply must name the reviewed plan with
+	// approvedPlanHash or metadata.resourceVersion.
 	// +optional
 	// +default="DryRun"
 	Action Action `json:"action,omitempty"`
-	// failurePolicy decides about the other items after one has failed: Abort leaves the rest
-	// Pending, Continue goes on with the next.
+	// failurePolicy decides about the remaining items after an item has failed. Abort leaves them
+	// Pending. Continue executes the next item.
 	// +optional
 	// +default="Abort"
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
 	// onConflict decides about fields that belong to other field managers and would get other
-	// values. Block shows the plan with the owners of the fields, and executes nothing. Take
+	// values. Block shows the plan with the owners of the fields, and does not execute it. Take
 	// takes the fields.
 	// +optional
 	// +default="Block"
 	OnConflict ConflictPolicy `json:"onConflict,omitempty"`
-	// options of the profile. Only the member of the plan's own profile may be set.
+	// options of the profile. Only the options of the plan's profile can be set.
 	// +optional
 	Options *PlanOptions `json:"options,omitempty"`
 	// waitTimeout bounds the time until an item is healthy, such as 2h30m. Without it there is no
-	// limit. The time that a pool is paused does not count.
+	// limit. The time for which a pool is paused does not count.
 	// +optional
 	WaitTimeout *metav1.Duration `json:"waitTimeout,omitempty"`
-	// approvedPlanHash is the hash, as in status.planHash, of the only plan that may
-	// be executed. Any other plan waits in ReviewRequired.
+	// approvedPlanHash is the status.planHash of the only plan that Penstock may execute. A plan
+	// with another hash waits in ReviewRequired.
 	// +optional
 	ApprovedPlanHash string `json:"approvedPlanHash,omitempty"`
-	// expiresAfter bounds the time between the computation and the approval of a plan. After it
-	// the plan expires, and is computed again. Default: 24h.
+	// expiresAfter bounds the time between the computation and the approval of a plan. After that
+	// time the plan expires, and Penstock computes it again. Default: 24h.
 	// +optional
 	// +default="24h"
 	ExpiresAfter *metav1.Duration `json:"expiresAfter,omitempty"`
-	// window bounds the execution: no item begins outside the window, and an item that has begun
-	// is not interrupted. It is part of the plan that is approved. Without it an approved plan
-	// begins at once.
+	// window bounds the execution. No item begins outside the window. An item that has begun is not
+	// interrupted. Without a window, an approved plan begins at once. The window is part of the
+	// approved plan.
 	// +optional
 	Window *PlanWindow `json:"window,omitempty"`
-	// expires is until when the plan may be executed: no item begins at or after that
-	// time, and the plan has to be approved again, with a later time. It is part of the
-	// plan that is approved. Without it an approval lasts until it is used or withdrawn.
+	// expires is the end of the approval. No item begins at or after that time. The plan then needs
+	// a later time and another approval. Without it, an approval lasts until it is used or
+	// withdrawn. It is part of the approved plan.
 	// +optional
 	Expires *metav1.Time `json:"expires,omitempty"`
-	// approvals is the number of people who must approve the plan, 1 to 5. Default: 1. Above 1,
-	// users who created the plan, or changed more of spec than action and approvedPlanHash,
-	// cannot approve it. It can be raised, but not lowered.
+	// approvals is the number of users who must approve the plan, 1 to 5. Default: 1. Above 1, a
+	// user cannot approve the plan if that user created it, or changed more of spec than action and
+	// approvedPlanHash. The number can be raised, but not lowered.
 	// +optional
 	Approvals int32 `json:"approvals,omitempty"`
-	// requires are other profiles that have to be in effect: an item of this plan begins
-	// only while a plan of each of them is Completed. At most 8. It is part of the plan
-	// that is approved. A plan that restores the state before a run ignores it.
+	// requires lists other profiles that must be in effect, at most 8. An item of this plan begins
+	// only while each of these profiles has a Completed plan. A plan that restores the state before
+	// a run ignores the list. It is part of the approved plan.
 	// +optional
 	// +listType=set
 	Requires []ProfileName `json:"requires,omitempty"`
-	// restoreRun makes the plan restore the fields that this run set to what the
-	// targets had before the run, instead of applying the profile. The subresource
-	// rollback sets it. It is unset when the plan is computed anew after the restore,
-	// and by other options or action Ignore.
+	// restoreRun is the number of a run. The plan then restores the fields that this run set, to
+	// their values before the run, and does not apply the profile. The subresource rollback sets
+	// it. Penstock clears it when it computes the plan again after the restore, and when options
+	// change or action is Ignore.
 	// +optional
 	RestoreRun int64 `json:"restoreRun,omitempty"`
 }
 
-// PlanWindow is a recurring time.
+// PlanWindow is a recurring period.
 type PlanWindow struct {
-	// schedule has the times at which the window opens, in the format of cron: minute, hour, day
-	// of the month, month and day of the week, such as "0 22 * * Sat"; or @yearly, @monthly,
-	// @weekly, @daily or @hourly.
+	// schedule is the start of the window in cron format: minute, hour, day of the month, month and
+	// day of the week, such as "0 22 * * Sat". The forms @yearly, @monthly, @weekly, @daily and
+	// @hourly are also valid.
 	Schedule string `json:"schedule"`
-	// timeZone is the time zone of the schedule: a name of the IANA database, such as
-	// Europe/Berlin. Default: UTC.
+	// timeZone of the schedule: a name of the IANA database, such as Europe/Berlin. Default: UTC.
 	// +optional
 	// +default="UTC"
 	TimeZone string `json:"timeZone,omitempty"`
-	// duration is the time for which the window is open, 1m to 744h, such as 6h. Windows that
-	// touch or overlap are one window.
+	// duration for which the window is open, 1m to 744h, such as 6h. Windows that touch or overlap
+	// are one window.
 	Duration metav1.Duration `json:"duration"`
 }
 
-// PlanOptions are the options of the profiles, one member for each.
+// PlanOptions are the options of the profiles, one field for each built-in profile.
 type PlanOptions struct {
 	// loadAwareRebalancing are the options of the profile LoadAwareRebalancing.
 	// +optional
@@ -220,39 +219,39 @@ type PlanOptions struct {
 	// nodeHealthRemediation are the options of the profile NodeHealthRemediation.
 	// +optional
 	NodeHealthRemediation *NodeHealthRemediationOptions `json:"nodeHealthRemediation,omitempty"`
-	// values are the options of a profile of your own, as its definition describes them:
-	// kubectl get configprofile NAME -o yaml.
+	// values are the options of a user-defined profile. Its definition describes them: kubectl get
+	// configprofile NAME -o yaml.
 	// +optional
 	Values *JSONObject `json:"values,omitempty"`
 }
 
 // NodeHealthRemediationOptions are the options of the profile NodeHealthRemediation.
 type NodeHealthRemediationOptions struct {
-	// remediator is the operator that remediates a node. SelfNode has the node reboot itself, and
-	// FenceAgents power-cycles it. Automatic is FenceAgents if a template for it exists, and else
-	// SelfNode. Default: Automatic.
+	// remediator is the operator that remediates a node. SelfNode makes the node reboot itself.
+	// FenceAgents power-cycles the node. Automatic means FenceAgents if a template for it exists,
+	// and otherwise SelfNode. Default: Automatic.
 	// +optional
 	Remediator Remediator `json:"remediator,omitempty"`
-	// template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to
-	// use. Without it, the only existing template is used, or the one that Self Node
-	// Remediation made.
+	// template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to use. Without
+	// it, Penstock uses the only existing template, or the template that Self Node Remediation
+	// created.
 	// +optional
 	Template *TemplateReference `json:"template,omitempty"`
-	// nodeSelector selects the worker nodes that are checked, by their labels. Control
-	// planes are never among them. Without it all worker nodes are.
+	// nodeSelector selects the worker nodes to check, by their labels. It never selects control
+	// plane nodes. Without it, all worker nodes are checked.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// minHealthy is the number of these nodes that must be healthy before any of them is
-	// remediated: a number, or a percentage such as 51%, which is rounded up. Default: 51%.
+	// minHealthy is the number of these nodes that must be healthy before a node is remediated. It
+	// is a number, or a percentage such as 51%, which is rounded up. Default: 51%.
 	// +optional
 	MinHealthy *intstr.IntOrString `json:"minHealthy,omitempty"`
-	// unhealthyConditions are the conditions of a node, any of which makes it unhealthy
-	// when it lasts. At most 10. Default: Ready is False or Unknown for 5m.
+	// unhealthyConditions are conditions of a node. A node is unhealthy if one of them lasts for
+	// its duration. At most 10. Default: Ready is False or Unknown for 5m.
 	// +optional
 	// +listType=atomic
 	UnhealthyConditions []UnhealthyCondition `json:"unhealthyConditions,omitempty"`
-	// includeControlPlane has control planes checked and remediated, too, one at a time.
-	// Default: false.
+	// includeControlPlane also checks and remediates control plane nodes, one at a time. Default:
+	// false.
 	// +optional
 	IncludeControlPlane *bool `json:"includeControlPlane,omitempty"`
 }
@@ -262,10 +261,9 @@ type NodeHealthRemediationOptions struct {
 type Remediator string
 
 const (
-	// RemediatorAutomatic is FenceAgents where there is a template for it, and SelfNode
-	// elsewhere.
+	// RemediatorAutomatic means FenceAgents if a template for it exists, and otherwise SelfNode.
 	RemediatorAutomatic Remediator = "Automatic"
-	// RemediatorSelfNode has nodes reboot themselves.
+	// RemediatorSelfNode makes nodes reboot themselves.
 	RemediatorSelfNode Remediator = "SelfNode"
 	// RemediatorFenceAgents power-cycles nodes.
 	RemediatorFenceAgents Remediator = "FenceAgents"
@@ -279,40 +277,39 @@ type TemplateReference struct {
 	Name string `json:"name"`
 }
 
-// UnhealthyCondition is a condition of a node that makes it unhealthy when it lasts.
+// UnhealthyCondition is a condition of a node that makes it unhealthy if it lasts.
 type UnhealthyCondition struct {
 	// type of the condition, such as Ready.
 	Type string `json:"type"`
 	// status of the condition: True, False or Unknown.
 	Status metav1.ConditionStatus `json:"status"`
-	// duration is the least duration of the condition, 1s to 24h, such as 5m.
+	// duration that the condition must last, 1s to 24h, such as 5m.
 	Duration metav1.Duration `json:"duration"`
 }
 
 // HighDensitySwapOptions are the options of the profile HighDensitySwap.
 type HighDensitySwapOptions struct {
-	// enableSwap gives worker nodes swap, which reboots them. Default: true.
+	// enableSwap gives worker nodes swap. This reboots them. Default: true.
 	// +optional
 	EnableSwap *bool `json:"enableSwap,omitempty"`
-	// swapSource is the place of the swap of worker nodes: an existing Partition, or a File that
-	// is created. Default: Partition.
+	// swapSource is the place of the swap of worker nodes: Partition is an existing partition, File
+	// is a file that Penstock creates. Default: Partition.
 	// +optional
 	SwapSource SwapSource `json:"swapSource,omitempty"`
-	// partitionLabel is the label of the partition (of its entry in the partition table).
-	// The partition has to be formatted as swap; otherwise it is left alone. Default:
-	// CNV_SWAP.
+	// partitionLabel is the label of the partition in the partition table. The partition must be
+	// formatted as swap; otherwise it is not used. Default: CNV_SWAP.
 	// +optional
 	PartitionLabel string `json:"partitionLabel,omitempty"`
 	// fileSizeMiB is the size of the file in MiB, 1024 to 1048576. It is required for swapSource
-	// File. A node where it would leave less than a fifth of the file system free goes without
-	// swap.
+	// File. A node gets no swap if the file would leave less than 20 percent of the file system
+	// free.
 	// +optional
 	FileSizeMiB *int32 `json:"fileSizeMiB,omitempty"`
 	// memoryToRequestRatio is the memory of virtual machines in percent of their memory requests,
-	// 100 to 300. Above 120 it needs enableSwap. Default: 150, and 100 without swap.
+	// 100 to 300. A value above 120 needs enableSwap. Default: 150, and 100 without swap.
 	// +optional
 	MemoryToRequestRatio *int32 `json:"memoryToRequestRatio,omitempty"`
-	// enableKSM has nodes merge equal pages of memory of virtual machines. Default: true.
+	// enableKSM makes nodes merge identical memory pages of virtual machines. Default: true.
 	// +optional
 	EnableKSM *bool `json:"enableKSM,omitempty"`
 }
@@ -324,34 +321,34 @@ type SwapSource string
 const (
 	// SwapSourcePartition is an existing partition.
 	SwapSourcePartition SwapSource = "Partition"
-	// SwapSourceFile is a file that is created.
+	// SwapSourceFile is a file that Penstock creates.
 	SwapSourceFile SwapSource = "File"
 )
 
 // LoadAwareRebalancingOptions are the options of the profile LoadAwareRebalancing.
 type LoadAwareRebalancingOptions struct {
-	// enablePSIMetrics makes worker nodes report pressure (kernel argument psi=1),
-	// which reboots those that do not yet. Default: true.
+	// enablePSIMetrics makes worker nodes report pressure (kernel argument psi=1). Nodes without
+	// this argument reboot. Default: true.
 	// +optional
 	EnablePSIMetrics *bool `json:"enablePSIMetrics,omitempty"`
-	// deschedulingIntervalSeconds is the time between runs of the descheduler, 60
-	// to 86400. Default: 60.
+	// deschedulingIntervalSeconds is the time between runs of the descheduler, in seconds, 60 to
+	// 86400. Default: 60.
 	// +optional
 	DeschedulingIntervalSeconds *int32 `json:"deschedulingIntervalSeconds,omitempty"`
-	// mode of the descheduler: Automatic evicts, Predictive only says what it would
-	// evict. Default: Automatic.
+	// mode of the descheduler. Automatic evicts Pods. Predictive only reports the Pods that it
+	// would evict. Default: Automatic.
 	// +optional
 	Mode DeschedulerMode `json:"mode,omitempty"`
-	// deviationThresholds is the allowed distance of a node from the mean: Low, Medium, High,
+	// deviationThresholds is the allowed deviation of a node from the mean: Low, Medium, High,
 	// AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default: AsymmetricLow.
 	// +optional
 	DeviationThresholds DeviationThresholds `json:"deviationThresholds,omitempty"`
-	// evictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000. Without
-	// it, the limit that HyperConverged has for live migrations applies.
+	// evictionLimitTotal bounds concurrent evictions in the cluster, 1 to 1000. Default: the limit
+	// for live migrations in HyperConverged.
 	// +optional
 	EvictionLimitTotal *int32 `json:"evictionLimitTotal,omitempty"`
-	// evictionLimitNode bounds evictions from a node at a time, 1 to 100. Without it,
-	// the limit that HyperConverged has for live migrations applies.
+	// evictionLimitNode bounds concurrent evictions from a node, 1 to 100. Default: the limit for
+	// live migrations in HyperConverged.
 	// +optional
 	EvictionLimitNode *int32 `json:"evictionLimitNode,omitempty"`
 }
@@ -361,28 +358,28 @@ type LoadAwareRebalancingOptions struct {
 type DeschedulerMode string
 
 const (
-	// DeschedulerAutomatic evicts.
+	// DeschedulerAutomatic evicts Pods.
 	DeschedulerAutomatic DeschedulerMode = "Automatic"
-	// DeschedulerPredictive only says what it would evict.
+	// DeschedulerPredictive only reports the Pods that it would evict.
 	DeschedulerPredictive DeschedulerMode = "Predictive"
 )
 
-// DeviationThresholds is the allowed distance of a node from the mean.
+// DeviationThresholds is the allowed deviation of a node from the mean.
 // +enum
 type DeviationThresholds string
 
 const (
-	// DeviationLow is 10 percent on both sides.
+	// DeviationLow allows 10 percent below and above the mean.
 	DeviationLow DeviationThresholds = "Low"
-	// DeviationMedium is 20 percent on both sides.
+	// DeviationMedium allows 20 percent below and above the mean.
 	DeviationMedium DeviationThresholds = "Medium"
-	// DeviationHigh is 30 percent on both sides.
+	// DeviationHigh allows 30 percent below and above the mean.
 	DeviationHigh DeviationThresholds = "High"
-	// DeviationAsymmetricLow is 0 percent below and 10 above.
+	// DeviationAsymmetricLow allows 0 percent below and 10 percent above the mean.
 	DeviationAsymmetricLow DeviationThresholds = "AsymmetricLow"
-	// DeviationAsymmetricMedium is 0 percent below and 20 above.
+	// DeviationAsymmetricMedium allows 0 percent below and 20 percent above the mean.
 	DeviationAsymmetricMedium DeviationThresholds = "AsymmetricMedium"
-	// DeviationAsymmetricHigh is 0 percent below and 30 above.
+	// DeviationAsymmetricHigh allows 0 percent below and 30 percent above the mean.
 	DeviationAsymmetricHigh DeviationThresholds = "AsymmetricHigh"
 )
 
@@ -391,54 +388,53 @@ const (
 type Phase string
 
 const (
-	// PhasePending is a plan that nobody has looked at yet.
+	// PhasePending means that Penstock has not begun to compute the plan.
 	PhasePending Phase = "Pending"
-	// PhaseDrafting is a plan that is being computed.
+	// PhaseDrafting means that Penstock computes the plan.
 	PhaseDrafting Phase = "Drafting"
-	// PhasePrerequisiteFailed is a plan that lacks something in the cluster.
+	// PhasePrerequisiteFailed means that the cluster lacks something that the profile needs.
 	PhasePrerequisiteFailed Phase = "PrerequisiteFailed"
-	// PhaseReviewRequired is a computed plan that waits for its approval.
+	// PhaseReviewRequired means that the computed plan waits for an approval.
 	PhaseReviewRequired Phase = "ReviewRequired"
-	// PhaseScheduled is an approved plan that waits for its window, or for what it
-	// requires.
+	// PhaseScheduled means that the approved plan waits for its window, or for a required profile.
 	PhaseScheduled Phase = "Scheduled"
-	// PhaseInProgress is a plan that is being executed.
+	// PhaseInProgress means that Penstock executes the plan.
 	PhaseInProgress Phase = "InProgress"
-	// PhaseCompleted is a plan that is in effect.
+	// PhaseCompleted means that the plan is in effect.
 	PhaseCompleted Phase = "Completed"
-	// PhaseCompletedWithErrors is an executed plan of which items failed.
+	// PhaseCompletedWithErrors means that the plan was executed and some items failed.
 	PhaseCompletedWithErrors Phase = "CompletedWithErrors"
-	// PhaseFailed is a plan that was not computed, or stopped in the middle.
+	// PhaseFailed means that the computation failed, or that the execution stopped before its end.
 	PhaseFailed Phase = "Failed"
-	// PhaseDrifted is a plan that was in effect until somebody changed a target.
+	// PhaseDrifted means that the plan was in effect until another writer changed a target.
 	PhaseDrifted Phase = "Drifted"
-	// PhaseExpired is a plan that waited too long for its approval.
+	// PhaseExpired means that the plan waited too long for an approval.
 	PhaseExpired Phase = "Expired"
-	// PhaseIgnored is a plan that is not looked at.
+	// PhaseIgnored means that Penstock ignores the plan.
 	PhaseIgnored Phase = "Ignored"
 )
 
 // Types of a plan's conditions. Their reasons are in docs/reference/reasons.md.
 const (
-	// ConditionPrerequisitesMet tells whether the cluster has what the profile needs.
+	// ConditionPrerequisitesMet reports whether the cluster has everything that the profile needs.
 	ConditionPrerequisitesMet = "PrerequisitesMet"
-	// ConditionProfileActive tells whether the targets are as the plan says.
+	// ConditionProfileActive reports whether the targets match the plan.
 	ConditionProfileActive = "ProfileActive"
-	// ConditionUpgradeAvailable tells that another version of Penstock, or other
-	// facts of the cluster, would give another plan.
+	// ConditionUpgradeAvailable reports that the plan would change with the present version of
+	// Penstock or the present facts of the cluster.
 	ConditionUpgradeAvailable = "UpgradeAvailable"
-	// ConditionDrifted tells that somebody changed a target.
+	// ConditionDrifted reports that another writer changed a target.
 	ConditionDrifted = "Drifted"
-	// ConditionHealthy says whether the operators of the targets report no
-	// problem, once the plan is in effect.
+	// ConditionHealthy reports whether the operators of the targets report no problem, once the
+	// plan is in effect.
 	ConditionHealthy = "Healthy"
-	// ConditionReady says that the plan needs no action.
+	// ConditionReady reports that the plan needs no action.
 	ConditionReady = "Ready"
-	// ConditionStalled says that a person must act.
+	// ConditionStalled reports that a person must act.
 	ConditionStalled = "Stalled"
 )
 
-// ConfigurationPlanStatus is the plan that was computed, and its progress.
+// ConfigurationPlanStatus is the computed plan and its progress.
 type ConfigurationPlanStatus struct {
 	// phase is the state of the plan.
 	// +optional
@@ -446,12 +442,12 @@ type ConfigurationPlanStatus struct {
 	// observedGeneration is the generation of spec that status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// planHash identifies the plan: it covers the desired state of all items, the
-	// targets as they were found, the impact, and spec.window, spec.expires,
-	// spec.approvals and spec.requires.
+	// planHash identifies the plan. It covers the desired state of all items, the targets as
+	// Penstock found them, the impact, and spec.window, spec.expires, spec.approvals and
+	// spec.requires.
 	// +optional
 	PlanHash string `json:"planHash,omitempty"`
-	// sourceSnapshotHash covers the targets as they were found.
+	// sourceSnapshotHash covers the targets as Penstock found them.
 	// +optional
 	SourceSnapshotHash string `json:"sourceSnapshotHash,omitempty"`
 	// inputsHash covers the parts of spec that the plan was computed from.
@@ -463,18 +459,18 @@ type ConfigurationPlanStatus struct {
 	// draftedAt is the time at which the plan was computed.
 	// +optional
 	DraftedAt *metav1.Time `json:"draftedAt,omitempty"`
-	// manifests names where the desired state of the items is stored; it is read
-	// at the subresource manifests.
+	// manifests is the name of the stored desired state of the items. The subresource manifests
+	// returns it.
 	// +optional
 	Manifests string `json:"manifests,omitempty"`
-	// captured names where the targets are stored as they were found.
+	// captured is the name of the stored copy of the targets as Penstock found them.
 	// +optional
 	Captured string `json:"captured,omitempty"`
 	// impactSeverity is the highest severity of the items.
 	// +optional
 	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
-	// diff has the changes of all items, bounded: fields, and the values that the plan sets and
-	// the targets do not have.
+	// diff has the changes of all items, bounded in size: the fields, and the values that the plan
+	// sets and the targets do not have.
 	// +optional
 	Diff string `json:"diff,omitempty"`
 	// items are the steps of the plan, in their order.
@@ -485,20 +481,20 @@ type ConfigurationPlanStatus struct {
 	// approval names the approved hash and the users who approved it. The server writes it.
 	// +optional
 	Approval *PlanApproval `json:"approval,omitempty"`
-	// requestedBy are the names of those who created the plan, or changed more of spec
-	// than action and approvedPlanHash: the first, and the newest of the others. The
-	// server writes it.
+	// requestedBy names every user who created the plan, or changed more of spec than action and
+	// approvedPlanHash, at most 16. The server writes it. When the list is full, the server refuses
+	// such a change by another user.
 	// +optional
 	// +listType=atomic
 	RequestedBy []string `json:"requestedBy,omitempty"`
-	// window is the window that is open for the plan, or opens next. It is set while the
-	// plan waits or is executed, if spec.window is set.
+	// window is the open or next window of the plan. It is set while the plan waits or is executed,
+	// if spec.window is set.
 	// +optional
 	Window *PlanWindowStatus `json:"window,omitempty"`
-	// run is the number of the current or last execution; 0 before the first.
+	// run is the number of the current or last execution; 0 before the first execution.
 	// +optional
 	Run int64 `json:"run,omitempty"`
-	// message says what to do next.
+	// message describes the next step to a person.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// conditions summarize the plan.
@@ -506,35 +502,35 @@ type ConfigurationPlanStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// definition is the ConfigurationProfileDefinition that the plan was computed
-	// from, for a profile of your own.
+	// definition is the ConfigurationProfileDefinition that the plan was computed from. Only plans
+	// of user-defined profiles have it.
 	// +optional
 	Definition *PlanDefinition `json:"definition,omitempty"`
 }
 
-// PlanWindowStatus is a time in which items of a plan may begin.
+// PlanWindowStatus is a period in which items of a plan may begin.
 type PlanWindowStatus struct {
-	// opensAt is the time at which it begins.
+	// opensAt is the start of the window.
 	OpensAt metav1.Time `json:"opensAt"`
-	// closesAt is the time at which it ends. No item begins then or later. If windows follow one
-	// another without a gap, the window is open at least until this time.
+	// closesAt is the end of the window. No item begins at or after that time. If windows follow
+	// one another without a gap, the window is open at least until this time.
 	ClosesAt metav1.Time `json:"closesAt"`
-	// local is opensAt in the time zone of spec.window, for people.
+	// local is opensAt in the time zone of spec.window, as text.
 	Local string `json:"local"`
 }
 
-// ImpactSeverity is the disturbance by an item.
+// ImpactSeverity is the disturbance that an item causes.
 // +enum
 type ImpactSeverity string
 
 const (
-	// ImpactNone changes nothing.
+	// ImpactNone means that the item changes nothing.
 	ImpactNone ImpactSeverity = "None"
-	// ImpactLow changes configuration and disturbs no workload.
+	// ImpactLow means that the item changes configuration and disturbs no workload.
 	ImpactLow ImpactSeverity = "Low"
-	// ImpactMedium moves or restarts workloads.
+	// ImpactMedium means that the item moves or restarts workloads.
 	ImpactMedium ImpactSeverity = "Medium"
-	// ImpactHigh reboots nodes.
+	// ImpactHigh means that the item reboots nodes.
 	ImpactHigh ImpactSeverity = "High"
 )
 
@@ -543,31 +539,31 @@ const (
 type ItemState string
 
 const (
-	// ItemPending waits for its turn.
+	// ItemPending means that the item has not begun.
 	ItemPending ItemState = "Pending"
-	// ItemInProgress is being applied or waited for.
+	// ItemInProgress means that Penstock applies the item, or waits for its target.
 	ItemInProgress ItemState = "InProgress"
-	// ItemCompleted is applied and healthy.
+	// ItemCompleted means that the item is applied and its target is healthy.
 	ItemCompleted ItemState = "Completed"
-	// ItemFailed was refused, did not become healthy in time, or is stale.
+	// ItemFailed means that the item was refused, did not become healthy in time, or is stale.
 	ItemFailed ItemState = "Failed"
-	// ItemSkipped needs nothing to be done.
+	// ItemSkipped means that the item needs no change.
 	ItemSkipped ItemState = "Skipped"
 )
 
-// PlanItem is one step of a plan: one target as it should be.
+// PlanItem is one step of a plan: the desired state of one target.
 type PlanItem struct {
 	// name of the item.
 	Name string `json:"name"`
-	// targetRef is the object that is configured.
+	// targetRef is the object to configure.
 	TargetRef TargetRef `json:"targetRef"`
 	// action is the action on the target: Create, Update, Delete or None.
 	// +optional
 	Action ItemAction `json:"action,omitempty"`
-	// impactSeverity is the disturbance by the item.
+	// impactSeverity is the disturbance that the item causes.
 	// +optional
 	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
-	// impactReason says why.
+	// impactReason is the reason of impactSeverity, for a person.
 	// +optional
 	ImpactReason string `json:"impactReason,omitempty"`
 	// blastRadius has the nodes that the item affects.
@@ -576,14 +572,14 @@ type PlanItem struct {
 	// digest of the desired state.
 	// +optional
 	Digest string `json:"digest,omitempty"`
-	// fingerprint of the target as it was found; "absent" when there was none.
+	// fingerprint of the target as Penstock found it; "absent" if the target did not exist.
 	// +optional
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// diff has the change, bounded: fields, and the values that the plan sets and the target does
-	// not have. The subresource diff has the whole change.
+	// diff has the change, bounded in size: the fields, and the values that the plan sets and the
+	// target does not have. The subresource diff returns the whole change.
 	// +optional
 	Diff string `json:"diff,omitempty"`
-	// takes are fields of other field managers that would be taken.
+	// takes are fields of other field managers that the item would take.
 	// +optional
 	// +listType=atomic
 	Takes []TakenFields `json:"takes,omitempty"`
@@ -594,21 +590,21 @@ type PlanItem struct {
 	// state is the progress of the item.
 	// +optional
 	State ItemState `json:"state,omitempty"`
-	// message says what the item waits for, or why it failed.
+	// message names what the item waits for, or why it failed.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// startedAt is the time at which the item began.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// applied is true when the run has written the target.
+	// applied is true if the run has written the target.
 	// +optional
 	Applied bool `json:"applied,omitempty"`
-	// appliedAt is the time at which the run wrote the target. Conditions of the target that are
-	// older prove nothing about it.
+	// appliedAt is the time at which the run wrote the target. Older conditions of the target do
+	// not count.
 	// +optional
 	AppliedAt *metav1.Time `json:"appliedAt,omitempty"`
-	// pausedSeconds is the time for which the objects that the item waits for were paused. It
-	// does not count for waitTimeout.
+	// pausedSeconds is the time for which the objects that the item waits for were paused, in
+	// seconds. It does not count for waitTimeout.
 	// +optional
 	PausedSeconds int64 `json:"pausedSeconds,omitempty"`
 	// lastTransitionTime is the time of the last change of state.
@@ -621,13 +617,13 @@ type PlanItem struct {
 type ItemAction string
 
 const (
-	// ItemCreate makes a target that does not exist.
+	// ItemCreate creates a target that does not exist.
 	ItemCreate ItemAction = "Create"
 	// ItemUpdate changes a target.
 	ItemUpdate ItemAction = "Update"
-	// ItemDelete removes a target that was created by the run that is rolled back.
+	// ItemDelete deletes a target that the run created which is rolled back.
 	ItemDelete ItemAction = "Delete"
-	// ItemNone leaves a target that is as it should be.
+	// ItemNone leaves a target that already has the desired state.
 	ItemNone ItemAction = "None"
 )
 
@@ -637,7 +633,7 @@ type TargetRef struct {
 	APIVersion string `json:"apiVersion"`
 	// kind of the object.
 	Kind string `json:"kind"`
-	// namespace of the object, empty for none.
+	// namespace of the object; empty for cluster-scoped objects.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
@@ -653,36 +649,37 @@ type BlastRadius struct {
 	// nodes is the number of nodes that get the change.
 	// +optional
 	Nodes int64 `json:"nodes,omitempty"`
-	// reboot tells whether they reboot.
+	// reboot is true if the nodes reboot.
 	// +optional
 	Reboot bool `json:"reboot,omitempty"`
-	// waves is the number of rounds that the change takes, by the maxUnavailable of the pools.
+	// waves is the number of groups of nodes that get the change one after another, by the
+	// maxUnavailable of the pools.
 	// +optional
 	Waves int64 `json:"waves,omitempty"`
 }
 
-// TakenFields are fields that one field manager has and would lose.
+// TakenFields are fields that a field manager owns and would lose.
 type TakenFields struct {
-	// manager who has them.
+	// manager that owns the fields.
 	Manager string `json:"manager"`
-	// fields such as ".spec.mode".
+	// fields of the manager, such as ".spec.mode".
 	// +listType=atomic
 	Fields []string `json:"fields"`
-	// reclaimed fields were set by a run of the plan, and changed by their manager
-	// since: taking them back needs no onConflict: Take.
+	// reclaimed fields were set by a run of the plan and changed by their manager later. Taking
+	// them back does not need onConflict: Take.
 	// +optional
 	Reclaimed bool `json:"reclaimed,omitempty"`
 }
 
-// ApprovalMode tells by which field a plan was approved.
+// ApprovalMode is the kind of an approval.
 // +enum
 type ApprovalMode string
 
 const (
-	// ApprovalExplicit approves a plan that was there to be read.
+	// ApprovalExplicit approves a plan that was already computed, so that the user could read it.
 	ApprovalExplicit ApprovalMode = "Explicit"
-	// ApprovalStanding approves the first plan that is computed, because Apply was
-	// set before there was one.
+	// ApprovalStanding approves the first computed plan, because a user set Apply before there was
+	// a plan.
 	ApprovalStanding ApprovalMode = "Standing"
 )
 
@@ -693,7 +690,7 @@ type PlanApproval struct {
 	// uid of the approver.
 	// +optional
 	UID string `json:"uid,omitempty"`
-	// groups of the approver, at the time.
+	// groups of the approver at the time of the approval.
 	// +optional
 	// +listType=atomic
 	Groups []string `json:"groups,omitempty"`
@@ -703,8 +700,8 @@ type PlanApproval struct {
 	Extra map[string]ExtraValue `json:"extra,omitempty"`
 	// time of the approval.
 	Time metav1.Time `json:"time"`
-	// planHash is the plan that is approved. It is empty for a standing approval
-	// until the first plan is computed.
+	// planHash is the hash of the approved plan. For a standing approval, it is empty until the
+	// first plan is computed.
 	// +optional
 	PlanHash string `json:"planHash,omitempty"`
 	// comment of the approver.
@@ -712,11 +709,10 @@ type PlanApproval struct {
 	Comment string `json:"comment,omitempty"`
 	// mode is Explicit or Standing.
 	Mode ApprovalMode `json:"mode"`
-	// run is the execution that the approval was used for: an approval counts once.
+	// run is the execution that used the approval. An approval can be used once.
 	// +optional
 	Run int64 `json:"run,omitempty"`
-	// others are the further approvers of the same plan, when spec.approvals asks for
-	// more than one.
+	// others are the further approvers of the same plan, if spec.approvals is above 1.
 	// +optional
 	// +listType=atomic
 	Others []PlanApprover `json:"others,omitempty"`
@@ -729,7 +725,7 @@ type PlanApprover struct {
 	// uid of the approver.
 	// +optional
 	UID string `json:"uid,omitempty"`
-	// groups of the approver, at the time.
+	// groups of the approver at the time of the approval.
 	// +optional
 	// +listType=atomic
 	Groups []string `json:"groups,omitempty"`
@@ -744,5 +740,5 @@ type PlanApprover struct {
 	Comment string `json:"comment,omitempty"`
 }
 
-// ExtraValue is a list of values of one extra key.
+// ExtraValue is the list of values of one extra key.
 type ExtraValue []string

@@ -14,7 +14,7 @@ type AnyValue struct {
 	Raw []byte `json:"-"`
 }
 
-// MarshalJSON returns the raw JSON, or null when there is none.
+// MarshalJSON returns the raw JSON, or null if there is none.
 func (v AnyValue) MarshalJSON() ([]byte, error) {
 	if len(v.Raw) == 0 {
 		return []byte("null"), nil
@@ -31,8 +31,8 @@ func (v *AnyValue) UnmarshalJSON(in []byte) error {
 	return nil
 }
 
-// OpenAPIDefinition is written by hand: a schema without a type is one of any
-// type, and openapi-gen cannot say that.
+// OpenAPIDefinition is written by hand: openapi-gen cannot generate a schema without a type, which
+// allows any type.
 func (AnyValue) OpenAPIDefinition() common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{Schema: spec.Schema{
 		SchemaProps: spec.SchemaProps{Description: "AnyValue is a value of any type."},

@@ -4,33 +4,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Live is the cluster as it is, in place of a revision in the name of a
+// Live means the cluster in its current state, in place of a revision in the name of a
 // RevisionDiff: argocd-2..live.
 const Live = "live"
 
-// ChangeType says what happens to an object.
+// ChangeType is the kind of change of an object.
 // +enum
 type ChangeType string
 
 const (
-	// ChangeAdded objects are new.
+	// ChangeAdded means that the object is new.
 	ChangeAdded ChangeType = "Added"
-	// ChangeRemoved objects are deleted.
+	// ChangeRemoved means that the object is deleted.
 	ChangeRemoved ChangeType = "Removed"
-	// ChangeChanged objects have another content.
+	// ChangeChanged means that the object has other content.
 	ChangeChanged ChangeType = "Changed"
 )
 
-// NoteSeverity orders notes.
+// NoteSeverity is the importance of a note.
 // +enum
 type NoteSeverity string
 
 const (
-	// NoteCritical is the severity of notes that no reviewer should overlook.
+	// NoteCritical means that no reviewer should overlook the note.
 	NoteCritical NoteSeverity = "Critical"
-	// NoteWarning deserves a look.
+	// NoteWarning means that a reviewer should check the change.
 	NoteWarning NoteSeverity = "Warning"
-	// NoteInfo is good to know.
+	// NoteInfo means that the note is for information only.
 	NoteInfo NoteSeverity = "Info"
 )
 
@@ -39,58 +39,59 @@ const (
 // +genclient:onlyVerbs=get
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// RevisionDiff compares two revisions. It is computed when it is read, and not stored. Its name
-// is the comparison: a..b, or a.. for a and the revision after it, ..b for the one before b and
-// b, a..live for the cluster as it is and a.
+// RevisionDiff compares two revisions. The server computes it for each read and does not store
+// it. Its name is the comparison. a..b compares a with b. a.. compares a with the revision after
+// it. ..b compares the revision before b with b. a..live compares the cluster in its current state
+// with a.
 //
-// The content of Secrets is never in it, only whether it changes. Secrets that
+// It never has the content of Secrets. It only reports whether that content changes. Secrets that
 // the reader cannot get are left out and counted in summary.withheld.
 type RevisionDiff struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata has the name <from>..<to>, and nothing else.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// from is the revision to compare with, or "live". It is empty when no earlier
-	// revision of the extension is stored: everything is added then.
+	// from is the revision to compare with, or "live". It is empty when no earlier revision of the
+	// extension is stored. All objects are added then.
 	// +optional
 	From string `json:"from,omitempty"`
-	// to is the revision whose changes these are.
+	// to is the revision that makes the changes.
 	To string `json:"to"`
-	// notes say in words what matters, the most severe first.
+	// notes describe the important changes in words, the most severe first.
 	// +optional
 	// +listType=atomic
 	Notes []DiffNote `json:"notes,omitempty"`
 	// summary counts objects.
 	Summary DiffSummary `json:"summary"`
-	// changes are the objects that change: those of the revision in its order,
-	// then those that are removed.
+	// changes are the objects that change: the objects of the revision in its order, then the
+	// removed objects.
 	// +optional
 	// +listType=atomic
 	Changes []ObjectChange `json:"changes,omitempty"`
-	// truncated counts what was left out because there is too much of it.
+	// truncated counts the parts that were left out because the diff is too large.
 	// +optional
 	Truncated *DiffTruncation `json:"truncated,omitempty"`
 }
 
-// DiffNote is one thing that matters, in words.
+// DiffNote describes one important change in words.
 type DiffNote struct {
 	// severity is Critical, Warning or Info.
 	Severity NoteSeverity `json:"severity"`
-	// reason in one CamelCase word.
+	// reason is one CamelCase word.
 	Reason string `json:"reason"`
 	// group of the object that the note is about; empty for the core group.
 	// +optional
 	Group string `json:"group,omitempty"`
-	// kind of the object; empty when the note is about the whole.
+	// kind of the object; empty when the note is about the whole diff.
 	// +optional
 	Kind string `json:"kind,omitempty"`
-	// namespace of the object; empty for cluster-scoped ones.
+	// namespace of the object; empty for cluster-scoped objects.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// message is one line for a person.
+	// message explains the change to a person, in one line.
 	Message string `json:"message"`
 }
 
@@ -100,32 +101,29 @@ type DiffSummary struct {
 	Added int32 `json:"added"`
 	// removed is the number of deleted objects.
 	Removed int32 `json:"removed"`
-	// changed is the number of objects with another content.
+	// changed is the number of objects with other content.
 	Changed int32 `json:"changed"`
 	// unchanged is the number of objects that stay the same.
 	Unchanged int32 `json:"unchanged"`
-	// withheld is the number of objects that the reader cannot see, changed or not. No other
-	// number includes them.
+	// withheld is the number of objects that the reader cannot see, changed or not. No other count
+	// includes them.
 	// +optional
 	Withheld int32 `json:"withheld,omitempty"`
-	// fromBytes is the size of the manifests of from, in bytes. Manifests of Secrets
-	// are not counted.
+	// fromBytes is the size of the manifests of from, in bytes, without Secrets.
 	// +optional
 	FromBytes int64 `json:"fromBytes,omitempty"`
-	// toBytes is the size of the revision's own manifests.
+	// toBytes is the size of the manifests of to, in bytes, without Secrets.
 	// +optional
 	ToBytes int64 `json:"toBytes,omitempty"`
-	// removedDigest identifies the set of the removed objects: how many, and a digest.
-	// To acknowledge the deletion of these objects, and of no others, set the
-	// annotation penstock.dev/acknowledge-deletion to it in the update that resumes a
-	// paused revision. It is absent when the revision is not paused, when nothing is
-	// removed, and when the answer does not show all removed objects.
+	// removedDigest is the number of removed objects and a digest of them. To acknowledge the
+	// deletion of exactly these objects, set the annotation penstock.dev/acknowledge-deletion to
+	// it, in the update that resumes a paused revision. It is absent if the revision is not paused,
+	// if no object is removed, or if the answer does not show all removed objects.
 	// +optional
 	RemovedDigest string `json:"removedDigest,omitempty"`
-	// approvalDigest identifies this diff, when it is between the revision that is
-	// rolled out now and a proposed revision. To approve the proposal, set the
-	// annotation penstock.dev/approve to it when you set lifecycleState to Active, so
-	// that you approve what you have read.
+	// approvalDigest identifies the diff between the active revision and a proposed revision. To
+	// approve the proposal, set the annotation penstock.dev/approve to it, in the update that sets
+	// lifecycleState to Active. You then approve exactly the diff that you read.
 	// +optional
 	ApprovalDigest string `json:"approvalDigest,omitempty"`
 }
@@ -134,94 +132,91 @@ type DiffSummary struct {
 type ObjectChange struct {
 	// change is Added, Removed or Changed.
 	Change ChangeType `json:"change"`
-	// apiVersion of the object: the new one where there is one.
+	// apiVersion of the object. If it changes, the new apiVersion.
 	APIVersion string `json:"apiVersion"`
-	// fromAPIVersion is the apiVersion before, when it was another one.
+	// fromAPIVersion is the previous apiVersion, if it changes.
 	// +optional
 	FromAPIVersion string `json:"fromAPIVersion,omitempty"`
 	// kind of the object.
 	Kind string `json:"kind"`
-	// namespace of the object; empty for cluster-scoped ones.
+	// namespace of the object; empty for cluster-scoped objects.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
 	Name string `json:"name"`
-	// fields are the differences, in the order of their paths. Only an object
-	// that is Changed has any.
+	// fields are the changed fields, ordered by path. Only an object that is Changed has fields.
 	// +optional
 	// +listType=atomic
 	Fields []FieldChange `json:"fields,omitempty"`
-	// fieldCount is the number of fields that differ, with those left out.
+	// fieldCount is the number of changed fields, including fields that the list omits.
 	// +optional
 	FieldCount int32 `json:"fieldCount,omitempty"`
-	// linesAdded is the number of lines that the unified diff adds, with those left out.
+	// linesAdded is the number of lines that the unified diff adds, including omitted lines.
 	// +optional
 	LinesAdded int32 `json:"linesAdded,omitempty"`
-	// linesRemoved is the number of lines that the unified diff removes.
+	// linesRemoved is the number of lines that the unified diff removes, including omitted lines.
 	// +optional
 	LinesRemoved int32 `json:"linesRemoved,omitempty"`
-	// unified is the difference as a unified diff of YAML, with three lines of
-	// context.
+	// unified is the change as a unified diff of YAML, with three lines of context.
 	// +optional
 	Unified string `json:"unified,omitempty"`
-	// onlyLabels says which labels of the version change, when nothing else of the object does, such as
-	// "app.kubernetes.io/version 1.18.4 → 1.20.3". It is about the labels app.kubernetes.io/version and
-	// helm.sh/chart in the metadata of the object and of its pod template, as long as no selector of the
-	// revision names them. Clients may show the objects that share it in one line.
+	// onlyLabels describes the change when only version labels of the object change, such as
+	// "app.kubernetes.io/version 1.18.4 → 1.20.3". Version labels are app.kubernetes.io/version and
+	// helm.sh/chart, in the metadata of the object and of its pod template. A label that a selector
+	// of the revision names does not count. Clients can show objects with the same value in one
+	// line.
 	// +optional
 	OnlyLabels string `json:"onlyLabels,omitempty"`
-	// notCompared says why the fields above are empty although the object changes.
+	// notCompared is the reason why the fields above are empty although the object changes.
 	// +optional
 	NotCompared string `json:"notCompared,omitempty"`
-	// truncated counts what was left out of this object because there is too much of it. A diff
-	// that names kind and name of the object (objectKind, objectName) has all of it.
+	// truncated counts the parts of this object that were left out because it is too large. To read
+	// them, request the diff with the object's kind and name (objectKind, objectName).
 	// +optional
 	Truncated *DiffTruncation `json:"truncated,omitempty"`
 }
 
 // FieldChange is one difference between two manifests.
 type FieldChange struct {
-	// path leads to the field, such as
-	// .spec.template.spec.containers[name="manager"].image
+	// path of the field, such as .spec.template.spec.containers[name="manager"].image
 	Path string `json:"path"`
-	// op is add, remove, replace, or reorder for items that have keys and are in
-	// another order; old and new are then their keys.
+	// op is add, remove, replace or reorder. For reorder, the keyed items of a list have another
+	// order, and old and new are the keys.
 	Op string `json:"op"`
-	// old is the value before; absent where there was none, or it is hidden or
-	// left out.
+	// old is the previous value. It is absent if there was no value, or if the value is redacted or
+	// too large.
 	// +optional
 	Old *AnyValue `json:"old,omitempty"`
-	// new is the value after.
+	// new is the new value. It is absent in the same cases.
 	// +optional
 	New *AnyValue `json:"new,omitempty"`
-	// index is the position of an added item in its list, from 0, for lists whose
-	// items have keys.
+	// index is the position of an added item in its list, counted from 0. Only lists with keyed
+	// items have it.
 	// +optional
 	Index *int32 `json:"index,omitempty"`
-	// redacted tells that values are hidden.
+	// redacted is true if the values are hidden.
 	// +optional
 	Redacted bool `json:"redacted,omitempty"`
-	// truncatedBytes is the size of values that were left out because they are
-	// too large.
+	// truncatedBytes is the size of values that were left out because they are too large, in bytes.
 	// +optional
 	TruncatedBytes int32 `json:"truncatedBytes,omitempty"`
 }
 
-// DiffTruncation counts what was left out of a diff.
+// DiffTruncation counts the parts that a diff omits.
 type DiffTruncation struct {
-	// objects that were not compared.
+	// objects is the number of objects that were not compared.
 	// +optional
 	Objects int32 `json:"objects,omitempty"`
-	// fields of which nothing is shown.
+	// fields is the number of changed fields that are not shown.
 	// +optional
 	Fields int32 `json:"fields,omitempty"`
-	// values of fields that are shown without their values.
+	// values is the number of fields that are shown without their values.
 	// +optional
 	Values int32 `json:"values,omitempty"`
-	// lines of unified diffs.
+	// lines is the number of omitted lines of unified diffs.
 	// +optional
 	Lines int32 `json:"lines,omitempty"`
-	// notes in words.
+	// notes is the number of omitted notes.
 	// +optional
 	Notes int32 `json:"notes,omitempty"`
 }
@@ -229,22 +224,21 @@ type DiffTruncation struct {
 // +k8s:conversion-gen:explicit-from=net/url.Values
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// RevisionDiffOptions are the query parameters of a diff. Each of the first three
-// that is given narrows what is returned, notes and counts included.
+// RevisionDiffOptions are the query parameters of a diff. objectKind, objectNamespace and
+// objectName limit the answer, including its notes and counts, to objects that match all of them.
 type RevisionDiffOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	// objectKind returns only objects of this kind: "Deployment", or
-	// "Deployment.apps" with its group.
+	// objectKind limits the answer to objects of this kind: "Deployment", or "Deployment.apps" with
+	// its group.
 	// +optional
 	ObjectKind string `json:"objectKind,omitempty"`
-	// objectNamespace returns only objects of this namespace.
+	// objectNamespace limits the answer to objects of this namespace.
 	// +optional
 	ObjectNamespace string `json:"objectNamespace,omitempty"`
-	// objectName returns only objects of this name.
+	// objectName limits the answer to objects of this name.
 	// +optional
 	ObjectName string `json:"objectName,omitempty"`
-	// unified says whether the answer has unified diffs; true when it is not
-	// given.
+	// unified is true (the default) if the answer has unified diffs.
 	// +optional
 	Unified *bool `json:"unified,omitempty"`
 }

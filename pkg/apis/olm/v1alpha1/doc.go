@@ -5,9 +5,8 @@
 // +k8s:defaulter-gen=TypeMeta
 // +groupName=olm.operatorframework.io
 
-// Package v1alpha1 is the served version of the olm.operatorframework.io API:
-// what clients send and read, and what the store keeps. Nothing but the codecs,
-// the clients and the controllers should import it, but for kinds that are not stored,
-// such as RevisionDiff: the server works on the hub version in the package above, and
-// those have none.
+// Package v1alpha1 is the served version of the olm.operatorframework.io API. Clients send and read
+// it, and the store keeps it. The server works on the hub version in the parent package. Kinds that
+// are not stored, such as RevisionDiff, exist in this package only. Only codecs, clients,
+// controllers and users of such kinds should import it.
 package v1alpha1

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// MaxReportDrift is the longest time for which drift is reported and not repaired.
+// MaxReportDrift is the longest time for which Penstock reports drift and does not repair it.
 const MaxReportDrift = 7 * 24 * time.Hour
 
-// ReportsDriftUntil reads the value of ReportDriftUntilAnnotation. An error says why drift is repaired
-// at a time: the value is no time, has passed, or is too far ahead.
+// ReportsDriftUntil reads the value of ReportDriftUntilAnnotation. It returns an error if the value
+// is not a time, has passed or is too far ahead. Penstock then repairs drift.
 func ReportsDriftUntil(value string, now time.Time) (time.Time, error) {
 	until, err := time.Parse(time.RFC3339, value)
 	latest := now.Add(MaxReportDrift)

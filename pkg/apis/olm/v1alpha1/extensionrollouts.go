@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SetLabel is on a ClusterExtensionRollout: the name of its ClusterExtensionSet.
+// SetLabel, on a ClusterExtensionRollout, is the name of its ClusterExtensionSet.
 const SetLabel = "penstock.dev/set"
 
 // +genclient
@@ -16,16 +16,16 @@ const SetLabel = "penstock.dev/set"
 // +genclient:method=Skip,verb=create,subresource=skip,input=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RolloutRequest,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RolloutRequest
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterExtensionRollout is one change of a ClusterExtensionSet to many clusters. Penstock
-// creates it; people approve it. Its spec never changes.
+// ClusterExtensionRollout is one change of a ClusterExtensionSet to many clusters. Penstock creates
+// it, and users approve it. Its spec never changes.
 type ClusterExtensionRollout struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is the change, as it is reviewed.
+	// spec is the change to review.
 	Spec ClusterExtensionRolloutSpec `json:"spec"`
-	// status is how far the change is.
+	// status is the progress of the change.
 	// +optional
 	Status ClusterExtensionRolloutStatus `json:"status,omitempty"`
 }
@@ -44,33 +44,34 @@ type ClusterExtensionRolloutList struct {
 
 // ClusterExtensionRolloutSpec is one change to many clusters.
 type ClusterExtensionRolloutSpec struct {
-	// set is the ClusterExtensionSet that asks for the change.
+	// set is the ClusterExtensionSet that requests the change.
 	Set RolloutSet `json:"set"`
-	// requestedBy is the user who wrote the set. That user does not approve the change.
+	// requestedBy is the user who wrote the set. This user cannot approve the change.
 	RequestedBy string `json:"requestedBy"`
-	// deadlineSeconds is how long a cluster may take to become healthy.
+	// deadlineSeconds is the time that a cluster has to become healthy, in seconds.
 	DeadlineSeconds int64 `json:"deadlineSeconds"`
-	// waves in their order. A wave begins when the earlier waves are done.
+	// waves in their order. A wave begins when the earlier waves are complete.
 	// +listType=map
 	// +listMapKey=name
 	Waves []RolloutWave `json:"waves"`
-	// clusters of the waves: those that the change reaches, and those that have the content already.
+	// clusters of the waves, including clusters that have the content already.
 	// +listType=map
 	// +listMapKey=name
 	Clusters []RolloutTarget `json:"clusters"`
-	// groups of clusters that see the same change, the largest first.
+	// groups of clusters with the same change, the largest group first.
 	// +listType=map
 	// +listMapKey=change
 	Groups []RolloutGroup `json:"groups"`
 }
 
-// RolloutSet names a ClusterExtensionSet as it was when the change was computed.
+// RolloutSet names a ClusterExtensionSet in the state from which the change was computed.
 type RolloutSet struct {
 	// name of the set.
 	Name string `json:"name"`
 	// uid of the set.
 	UID string `json:"uid"`
-	// digest of the spec of the set, but for paused. A set with another digest has another rollout.
+	// digest of the spec of the set, without paused. If the digest changes, the set gets another
+	// rollout.
 	Digest string `json:"digest"`
 }
 
@@ -78,119 +79,120 @@ type RolloutSet struct {
 type RolloutWave struct {
 	// name of the wave.
 	Name string `json:"name"`
-	// maxUnavailable is how many clusters may be changing or unhealthy at a time.
+	// maxUnavailable is the number of clusters that may be changing or unhealthy at the same time.
 	MaxUnavailable int32 `json:"maxUnavailable"`
-	// maxFailures is how many clusters may fail before the rollout halts.
+	// maxFailures is the number of clusters that may fail before the rollout halts.
 	MaxFailures int32 `json:"maxFailures"`
-	// maxUnreachable is how many clusters may be unreachable before the rollout halts.
+	// maxUnreachable is the number of clusters that may be unreachable before the rollout halts.
 	MaxUnreachable int32 `json:"maxUnreachable"`
-	// soakSeconds is how long each cluster must stay healthy.
+	// soakSeconds is the time for which each cluster must stay healthy, in seconds.
 	SoakSeconds int64 `json:"soakSeconds"`
-	// approvalRequired asks for an approval before the wave, after the earlier waves.
+	// approvalRequired is true if the wave needs its own approval, after the earlier waves.
 	// +optional
 	ApprovalRequired bool `json:"approvalRequired,omitempty"`
-	// window is when clusters of the wave may begin. Without it, they begin at any time.
+	// window is the time in which clusters of the wave may begin. Without it, they may begin at any
+	// time.
 	// +optional
 	Window *RolloutWindow `json:"window,omitempty"`
 }
 
-// RolloutWindow is a recurring time.
+// RolloutWindow is a recurring period.
 type RolloutWindow struct {
-	// schedule is when the window opens, as cron has it: minute, hour, day of the month, month and day
-	// of the week.
+	// schedule is the start of the window in cron format: minute, hour, day of the month, month and
+	// day of the week.
 	Schedule string `json:"schedule"`
-	// timeZone is where the schedule is read: a name of the IANA database.
+	// timeZone of the schedule, a name of the IANA database.
 	TimeZone string `json:"timeZone"`
-	// duration is how long the window is open each time.
+	// duration for which the window is open each time.
 	Duration metav1.Duration `json:"duration"`
 }
 
 // RolloutTarget is one cluster of a rollout.
 type RolloutTarget struct {
-	// name of the Secret with its kubeconfig.
+	// name of the Secret with the cluster's kubeconfig.
 	Name string `json:"name"`
-	// uid of its namespace kube-system.
+	// uid of the cluster's namespace kube-system.
 	UID string `json:"uid"`
 	// wave of the cluster.
 	Wave string `json:"wave"`
-	// before is the digest of the content that the cluster has; empty for an installation.
+	// before is the digest of the cluster's current content; empty for an installation.
 	// +optional
 	Before string `json:"before,omitempty"`
-	// after is the digest of the content that the cluster gets.
+	// after is the digest of the cluster's new content.
 	After string `json:"after"`
-	// present is true for a cluster that ran the content for the soak time before this rollout. It does
-	// not change, and counts against the bounds of its wave.
+	// present is true for a cluster that ran the new content for the soak time before this rollout.
+	// It does not change, and counts against the limits of its wave.
 	// +optional
 	Present bool `json:"present,omitempty"`
 }
 
-// RolloutGroup is the change of some clusters.
+// RolloutGroup is a group of clusters with the same change.
 type RolloutGroup struct {
-	// change is the digest of the content before and after.
+	// change is the digest of the content before and after the change.
 	Change string `json:"change"`
-	// clusters by name.
+	// clusters of the group, ordered by name.
 	// +listType=set
 	Clusters []string `json:"clusters"`
-	// from is the version of the newest revision of the clusters, with which the diff compares, also
-	// one that failed; empty for an installation.
+	// from is the version of the clusters' newest revision, even if that revision failed. The diff
+	// compares with it. It is empty for an installation.
 	// +optional
 	From string `json:"from,omitempty"`
-	// to is the version that the clusters get.
+	// to is the new version of the clusters.
 	To string `json:"to"`
-	// extension is the ClusterExtension that each cluster gets, without its name and target.
+	// extension is the ClusterExtension for each cluster, without its name and target.
 	Extension *Manifest `json:"extension"`
-	// diff is the RevisionDiff of the first of the clusters.
+	// diff is the RevisionDiff of the first cluster of the group.
 	// +optional
 	Diff *Manifest `json:"diff,omitempty"`
 }
 
-// ClusterExtensionRolloutStatus is how far a rollout is.
+// ClusterExtensionRolloutStatus is the progress of a rollout.
 type ClusterExtensionRolloutStatus struct {
 	// phase of the rollout: ReviewRequired, Scheduled, InProgress, Soaking, Halted, Completed or
 	// Superseded.
 	// +optional
 	Phase string `json:"phase,omitempty"`
-	// message says for whom the rollout waits, and what helps.
+	// message names what the rollout waits for and the command that helps.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// digest is what an approval takes now: that of the rollout, or of the wave that waits.
+	// digest to send in an approval: the digest of the rollout, or of the waiting wave.
 	// +optional
 	Digest string `json:"digest,omitempty"`
-	// wave that waits for an approval; empty for the rollout.
+	// wave that waits for an approval; empty if the whole rollout waits.
 	// +optional
 	Wave string `json:"wave,omitempty"`
-	// troubles is the digest of the clusters that failed, are unreachable or leave. Resume, retry
-	// and skip take it.
+	// troubles is the digest of the clusters that failed, are unreachable, or left the set. Send it
+	// in resume, retry and skip.
 	// +optional
 	Troubles string `json:"troubles,omitempty"`
-	// waits say for whom the rollout waits.
+	// waits are the reasons why the rollout waits.
 	// +optional
 	// +listType=atomic
 	Waits []RolloutWait `json:"waits,omitempty"`
-	// approvals of the rollout, and of its waves.
+	// approvals of the rollout and of its waves.
 	// +optional
 	// +listType=map
 	// +listMapKey=wave
 	Approvals []RolloutApproval `json:"approvals,omitempty"`
-	// decisions to halt, resume, retry and skip: the last twenty, the newest last.
+	// decisions of users to halt, resume, retry and skip: the last 20, the newest last.
 	// +optional
 	// +listType=atomic
 	Decisions []RolloutDecision `json:"decisions,omitempty"`
 	// haltedBy is the user who halted the rollout.
 	// +optional
 	HaltedBy string `json:"haltedBy,omitempty"`
-	// ended is true once another rollout took the place of this one.
+	// ended is true once another rollout has replaced this rollout.
 	// +optional
 	Ended bool `json:"ended,omitempty"`
-	// completed is true once every wave was done.
+	// completed is true once every wave is complete.
 	// +optional
 	Completed bool `json:"completed,omitempty"`
-	// clusters of the rollout that are not Pending, and clusters beside it that left the set.
+	// clusters of the rollout that are not Pending, and other clusters that left the set.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Clusters []RolloutClusterStatus `json:"clusters,omitempty"`
-	// leaving are clusters that the set no longer selects, and that wait for a decision.
+	// leaving are clusters that the set does not select any more and that wait for a decision.
 	// +optional
 	// +listType=set
 	Leaving []string `json:"leaving,omitempty"`
@@ -201,28 +203,28 @@ type ClusterExtensionRolloutStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// RolloutWait is why a rollout waits.
+// RolloutWait is one reason why a rollout waits.
 type RolloutWait struct {
-	// reason in one CamelCase word.
+	// reason is one CamelCase word.
 	Reason string `json:"reason"`
 	// wave that waits; empty for the whole rollout.
 	// +optional
 	Wave string `json:"wave,omitempty"`
-	// clusters that it waits for, at most ten.
+	// clusters that the rollout waits for, at most 10.
 	// +optional
 	// +listType=atomic
 	Clusters []string `json:"clusters,omitempty"`
-	// count of the clusters that it waits for.
+	// count of all clusters that the rollout waits for.
 	// +optional
 	Count int32 `json:"count,omitempty"`
-	// opensAt is when the window opens that it waits for, where that is known.
+	// opensAt is the time at which the awaited window opens, if it is known.
 	// +optional
 	OpensAt *metav1.Time `json:"opensAt,omitempty"`
 }
 
-// RolloutApproval is an approval of a rollout, or of one of its waves.
+// RolloutApproval is an approval of a rollout or of one of its waves.
 type RolloutApproval struct {
-	// wave that was approved; empty for the rollout.
+	// wave that was approved; empty for the whole rollout.
 	Wave string `json:"wave"`
 	// digest that was approved.
 	Digest string `json:"digest"`
@@ -243,11 +245,11 @@ type RolloutDecision struct {
 	User string `json:"user"`
 	// time of the decision.
 	Time metav1.Time `json:"time"`
-	// clusters that were retried or skipped, at most ten.
+	// clusters that were retried or skipped, at most 10.
 	// +optional
 	// +listType=atomic
 	Clusters []string `json:"clusters,omitempty"`
-	// count of the clusters that were retried or skipped.
+	// count of all clusters that were retried or skipped.
 	// +optional
 	Count int32 `json:"count,omitempty"`
 	// comment of the user.
@@ -255,39 +257,39 @@ type RolloutDecision struct {
 	Comment string `json:"comment,omitempty"`
 }
 
-// RolloutClusterStatus is where one cluster is.
+// RolloutClusterStatus is the progress of one cluster.
 type RolloutClusterStatus struct {
-	// name of the Secret with its kubeconfig.
+	// name of the Secret with the cluster's kubeconfig.
 	Name string `json:"name"`
 	// state of the cluster: Present, Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed,
 	// Skipped or Leaving.
 	State string `json:"state"`
-	// attempt counts how often the change began.
+	// attempt is the number of times that the change began.
 	// +optional
 	Attempt int64 `json:"attempt,omitempty"`
-	// since is when the state began.
+	// since is the time at which the cluster entered the state.
 	Since metav1.MicroTime `json:"since"`
-	// healthy is since when a cluster that soaks is healthy.
+	// healthy is the time since which a Soaking cluster is healthy.
 	// +optional
 	Healthy *metav1.MicroTime `json:"healthy,omitempty"`
-	// seen is when the cluster was seen healthy last.
+	// seen is the time at which Penstock last found a Soaking cluster healthy, to the minute.
 	// +optional
 	Seen *metav1.MicroTime `json:"seen,omitempty"`
-	// reason of a failure.
+	// reason of the failure.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// by is the user who skipped or retried the cluster last.
+	// by is the user who last skipped or retried the cluster.
 	// +optional
 	By string `json:"by,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// RolloutRequest is a decision about a rollout: POST it to the subresource approve, halt, resume,
-// retry or skip. The answer is the same.
+// RolloutRequest is a decision about a rollout. POST it to the subresource approve, halt, resume,
+// retry or skip. The server returns it unchanged.
 type RolloutRequest struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata may be left out.
+	// metadata is optional.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec is the decision.
@@ -295,17 +297,17 @@ type RolloutRequest struct {
 	Spec RolloutRequestSpec `json:"spec,omitempty"`
 }
 
-// RolloutRequestSpec is a decision about a rollout as it was read.
+// RolloutRequestSpec is a decision about a rollout in the state that the user has read.
 type RolloutRequestSpec struct {
-	// digest is status.digest for approve, and status.troubles for resume, retry and skip. When
-	// the rollout has another one by now, nothing happens: 409 Conflict.
+	// digest is status.digest for approve, and status.troubles for resume, retry and skip. If the
+	// rollout has another digest by then, the server does nothing and returns 409 Conflict.
 	// +optional
 	Digest string `json:"digest,omitempty"`
-	// clusters that are retried or skipped.
+	// clusters to retry or skip.
 	// +optional
 	// +listType=set
 	Clusters []string `json:"clusters,omitempty"`
-	// comment is why, at most 1024 bytes.
+	// comment on the decision, at most 1024 bytes.
 	// +optional
 	Comment string `json:"comment,omitempty"`
 }

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Field labels by which revisions can be selected, besides metadata.name.
+// Fields of revisions for field selectors, besides metadata.name.
 const (
 	// RevisionField selects by spec.revision, in decimal.
 	RevisionField = "spec.revision"
@@ -19,9 +19,8 @@ func addFieldLabels(scheme *runtime.Scheme) error {
 		SchemeGroupVersion.WithKind("ClusterExtensionRevision"), convertRevisionFieldLabel)
 }
 
-// convertRevisionFieldLabel passes the labels that the registry indexes. Any
-// other is an error, which clients see as 400: a selector that silently matched
-// nothing would be worse.
+// convertRevisionFieldLabel accepts the fields that the registry indexes. Another field is an
+// error, which clients see as 400. A selector that silently matched nothing would be worse.
 func convertRevisionFieldLabel(label, value string) (string, string, error) {
 	switch label {
 	case "metadata.name", RevisionField, LifecycleStateField:

@@ -18,8 +18,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/openapi"
 )
 
-// Extract needs the schema of our types. When the generator does not find it,
-// everything is untyped and a keyed list comes out whole.
+// Extract needs the schema of our types. If the generator does not find the schema, every type is
+// untyped, and Extract returns a keyed list whole.
 func TestExtractKnowsKeyedLists(t *testing.T) {
 	revision := &v1alpha1.ClusterExtensionRevision{
 		ObjectMeta: metav1.ObjectMeta{Name: "argocd-1", ManagedFields: []metav1.ManagedFieldsEntry{{

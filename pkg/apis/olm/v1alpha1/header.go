@@ -1,5 +1,5 @@
 package v1alpha1
 
-// VersionHeader is in the answers of all groups of Penstock, errors and discovery among
-// them: the version of the program that answers. kube-apiserver passes it on.
+// VersionHeader is the version of the Penstock process that answers. Answers of all groups have it,
+// including errors and discovery. kube-apiserver passes it on.
 const VersionHeader = "Penstock-Version"

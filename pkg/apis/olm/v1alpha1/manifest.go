@@ -8,16 +8,15 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Manifest is any Kubernetes object, kept as the JSON it was sent as. It is a
-// type of its own, and not runtime.RawExtension, so that `kubectl explain` says
-// what it is.
+// Manifest is any Kubernetes object, kept as the JSON that the client sent. It is a separate type,
+// and not runtime.RawExtension, so that `kubectl explain` describes it.
 type Manifest struct {
 	// Raw is the object in JSON.
 	Raw []byte `json:"-"`
 }
 
-// MarshalJSON returns the raw JSON, or null when there is none. The receiver is
-// a value so that it is found for values and pointers alike.
+// MarshalJSON returns the raw JSON, or null if there is none. The receiver is a value, so that
+// encoding/json finds the method for values and pointers.
 func (m Manifest) MarshalJSON() ([]byte, error) {
 	if len(m.Raw) == 0 {
 		return []byte("null"), nil
@@ -37,8 +36,8 @@ func (m *Manifest) UnmarshalJSON(in []byte) error {
 	return nil
 }
 
-// OpenAPIDefinition is written by hand because openapi-gen emits the values of
-// extensions as strings, and structured-merge-diff wants a boolean here.
+// OpenAPIDefinition is written by hand: openapi-gen emits the values of extensions as strings, and
+// structured-merge-diff needs a boolean here.
 func (Manifest) OpenAPIDefinition() common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{Schema: spec.Schema{
 		SchemaProps: spec.SchemaProps{

@@ -5,17 +5,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ManifestListKind is the kind of RevisionManifestList on the wire. kubectl
-// asks for the REST mapping of a list's own kind before it looks at its items,
-// and knows the kind List in every group and version, and no other kind that is
-// not a resource. (client-go, NewDiscoveryRESTMapper.)
+// ManifestListKind is the kind of RevisionManifestList on the wire. kubectl needs a REST mapping
+// for the list's kind before it reads the items. In every group and version it knows only the kind
+// List and the kinds of resources. (client-go, NewDiscoveryRESTMapper.)
 const ManifestListKind = "List"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// RevisionManifestList holds the manifests of a revision in rollout order, as
-// its subresource manifests returns them; `kubectl apply -f` takes it as it is.
-// Its kind is List.
+// RevisionManifestList has the manifests of a revision in rollout order. The subresource manifests
+// of a revision returns it, and `kubectl apply -f` accepts it. Its kind is List.
 type RevisionManifestList struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard list metadata; it is empty.
@@ -28,18 +26,18 @@ type RevisionManifestList struct {
 // +k8s:conversion-gen:explicit-from=net/url.Values
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// RevisionManifestsOptions are the query parameters of a revision's subresource
-// manifests. Each that is given narrows what is returned.
+// RevisionManifestsOptions are the query parameters of the subresource manifests. They limit the
+// answer to objects that match all of them.
 type RevisionManifestsOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	// objectKind returns only objects of this kind: "Deployment", or
-	// "Deployment.apps" with its group.
+	// objectKind limits the answer to objects of this kind: "Deployment", or "Deployment.apps" with
+	// its group.
 	// +optional
 	ObjectKind string `json:"objectKind,omitempty"`
-	// objectNamespace returns only objects of this namespace.
+	// objectNamespace limits the answer to objects of this namespace.
 	// +optional
 	ObjectNamespace string `json:"objectNamespace,omitempty"`
-	// objectName returns only objects of this name.
+	// objectName limits the answer to objects of this name.
 	// +optional
 	ObjectName string `json:"objectName,omitempty"`
 }
@@ -50,10 +48,10 @@ type RevisionManifestsOptions struct {
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // RevisionManifest is one object of a revision. Its name is
-// <revision>:<kind>.<group>:<namespace>:<name>, such as
-// argocd-2:Deployment.apps:argocd:server, or
-// argocd-2:ClusterRole.rbac.authorization.k8s.io::server for an object without a
-// namespace. The group may be left out where the kind is in one group only.
+// <revision>:<kind>.<group>:<namespace>:<name>, such as argocd-2:Deployment.apps:argocd:server. For
+// a cluster-scoped object the namespace is empty:
+// argocd-2:ClusterRole.rbac.authorization.k8s.io::server. The group can be left out if only one
+// group has the kind.
 type RevisionManifest struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata has the name, with the group, and nothing else.
@@ -61,11 +59,11 @@ type RevisionManifest struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// revision is the name of the revision.
 	Revision string `json:"revision"`
-	// phase is the name of the phase that the object is in.
+	// phase is the name of the object's phase.
 	Phase string `json:"phase"`
 	// digest of the manifest.
 	Digest string `json:"digest"`
-	// size of the manifest in bytes.
+	// size of the manifest, in bytes.
 	Size int64 `json:"size"`
 	// object is the manifest.
 	Object Manifest `json:"object"`

@@ -4,23 +4,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FailureCause is the cause for which an object is not ready, without the texts that containers,
-// registries and schedulers write.
+// FailureCause is the reason why an object is not ready, without the texts of containers,
+// registries and schedulers.
 type FailureCause struct {
-	// reason in one CamelCase word, such as Unschedulable, ImagePullBackOff or OOMKilled.
+	// reason is one CamelCase word, such as Unschedulable, ImagePullBackOff or OOMKilled.
 	Reason string `json:"reason"`
 	// object that shows the cause, such as a Pod.
 	Object ObjectName `json:"object"`
-	// container of the Pod, when the cause is in a container.
+	// container of the Pod, if the cause is in a container.
 	// +optional
 	Container string `json:"container,omitempty"`
-	// exitCode of the container when it ended last.
+	// exitCode of the last termination of the container.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
-	// restarts of the container.
+	// restarts is the number of restarts of the container.
 	// +optional
 	Restarts int32 `json:"restarts,omitempty"`
-	// related is the object that is missing, not bound, used up or refuses, when it is
+	// related is the object that is missing, unbound, used up or that refuses the object, if it is
 	// known.
 	// +optional
 	Related *ObjectName `json:"related,omitempty"`
@@ -33,47 +33,47 @@ type ObjectName struct {
 	Group string `json:"group,omitempty"`
 	// kind of the object.
 	Kind string `json:"kind"`
-	// namespace of the object; empty for cluster-scoped ones.
+	// namespace of the object; empty for cluster-scoped objects.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
 	Name string `json:"name"`
 }
 
-// ObjectState says how an object of a revision is.
+// ObjectState is the state of an object of a revision.
 type ObjectState string
 
 const (
-	// ObjectStatePending is for objects whose turn has not come.
+	// ObjectStatePending means that the rollout has not reached the object.
 	ObjectStatePending ObjectState = "Pending"
-	// ObjectStateFailing is for objects that cannot be written or removed.
+	// ObjectStateFailing means that Penstock cannot write or delete the object.
 	ObjectStateFailing ObjectState = "Failing"
-	// ObjectStateUnready is for objects that are in the cluster and do not pass their
-	// probes, or are not there although they should be.
+	// ObjectStateUnready means that the object does not pass its probes, or is missing from the
+	// cluster.
 	ObjectStateUnready ObjectState = "Unready"
-	// ObjectStateAvailable is for objects that are in the cluster and pass their probes.
+	// ObjectStateAvailable means that the object exists and passes its probes.
 	ObjectStateAvailable ObjectState = "Available"
-	// ObjectStateSuperseded is for objects that have the content of another revision.
+	// ObjectStateSuperseded means that the object has the content of a newer revision.
 	ObjectStateSuperseded ObjectState = "Superseded"
-	// ObjectStateLeaving is for objects of an archived or deleted revision that are still
-	// there.
+	// ObjectStateLeaving means that the object of an archived or deleted revision still exists.
 	ObjectStateLeaving ObjectState = "Leaving"
-	// ObjectStateGone is for objects that an archived or deleted revision no longer has.
+	// ObjectStateGone means that the archived or deleted revision does not have the object any
+	// more.
 	ObjectStateGone ObjectState = "Gone"
-	// ObjectStateUnknown is for objects that could not be read.
+	// ObjectStateUnknown means that Penstock could not read the object.
 	ObjectStateUnknown ObjectState = "Unknown"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// RevisionObjects says how each object of a revision is now. It is computed when it is
-// read, from the cluster, under the rights of the caller.
+// RevisionObjects reports the current state of each object of a revision. The server computes it
+// for each read, from the cluster, with the rights of the caller.
 type RevisionObjects struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata has the name of the revision, and nothing else.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// objects in the order of rollout, without those that the caller cannot get.
+	// objects in the order of the rollout, without objects that the caller cannot get.
 	// +listType=atomic
 	Objects []RevisionObjectStatus `json:"objects"`
 	// withheld is the number of objects that the caller cannot get.
@@ -81,7 +81,7 @@ type RevisionObjects struct {
 	Withheld int32 `json:"withheld,omitempty"`
 }
 
-// RevisionObjectStatus is the state of one object of a revision now.
+// RevisionObjectStatus is the current state of one object of a revision.
 type RevisionObjectStatus struct {
 	// phase of the object.
 	Phase string `json:"phase"`
@@ -89,39 +89,39 @@ type RevisionObjectStatus struct {
 	APIVersion string `json:"apiVersion"`
 	// kind of the object.
 	Kind string `json:"kind"`
-	// namespace of the object; empty for cluster-scoped ones.
+	// namespace of the object; empty for cluster-scoped objects.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
 	Name string `json:"name"`
 	// state is Pending, Failing, Unready, Available, Superseded, Leaving, Gone or Unknown.
 	State ObjectState `json:"state"`
-	// reason in one CamelCase word, when there is something to say.
+	// reason of the state in one CamelCase word; empty if the state needs no reason.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// message for a person.
+	// message explains the state to a person.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// cause is the known cause for which the object is not ready.
+	// cause is the reason why the object is not ready, if it is known.
 	// +optional
 	Cause *FailureCause `json:"cause,omitempty"`
-	// detail is the text about the cause by a container, a registry, the scheduler or a
-	// controller. Only callers who may list the Pods and Events of the namespace see it.
+	// detail is the text of a container, a registry, the scheduler or a controller about the cause.
+	// Only callers who can list the Pods and Events of the namespace see it.
 	// +optional
 	Detail string `json:"detail,omitempty"`
 	// createdAt is the creation time of the object, if it is in the cluster.
 	// +optional
 	CreatedAt *metav1.Time `json:"createdAt,omitempty"`
-	// lastRepair is the last time that Penstock brought the object back to its manifest.
-	// It is absent when 50 later repairs of the extension are known.
+	// lastRepair is the last time that Penstock restored the object's manifest. It is absent if the
+	// extension had 50 later repairs.
 	// +optional
 	LastRepair *ObjectRepair `json:"lastRepair,omitempty"`
 }
 
-// ObjectRepair says that an object was brought back to its manifest.
+// ObjectRepair reports that Penstock restored an object's manifest.
 type ObjectRepair struct {
 	// time of the repair.
 	Time metav1.Time `json:"time"`
-	// message says which fields were changed, and by whom.
+	// message describes the changed fields and names their writer.
 	Message string `json:"message"`
 }

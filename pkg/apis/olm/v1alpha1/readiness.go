@@ -4,47 +4,51 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// UpgradeVerdict sums up an UpgradeReadiness. There is no verdict "ready": most extensions state no
-// upper bound.
+// UpgradeVerdict sums up an UpgradeReadiness. There is no verdict "ready", because most extensions
+// declare no upper bound.
 type UpgradeVerdict string
 
 const (
 	// UpgradeBlocked means that a finding has the severity Blocks.
 	UpgradeBlocked UpgradeVerdict = "Blocked"
-	// UpgradeUnknown means that Penstock could not look at everything.
+	// UpgradeUnknown means that Penstock could not check everything.
 	UpgradeUnknown UpgradeVerdict = "Unknown"
-	// UpgradeNothingFound means that Penstock looked at everything, and no finding has the severity Blocks.
+	// UpgradeNothingFound means that Penstock checked everything and found nothing with the
+	// severity Blocks.
 	UpgradeNothingFound UpgradeVerdict = "NothingFound"
 )
 
-// UpgradeSeverity says how much a finding matters.
+// UpgradeSeverity is the importance of a finding.
 type UpgradeSeverity string
 
 const (
-	// UpgradeBlocks means that objects that are rolled out now cannot be applied after the
-	// upgrade.
+	// UpgradeBlocks means that objects of an active revision cannot be applied after the upgrade.
 	UpgradeBlocks UpgradeSeverity = "Blocks"
 	// UpgradeBreaksRollback means that only earlier revisions cannot be applied after the upgrade.
 	UpgradeBreaksRollback UpgradeSeverity = "BreaksRollback"
-	// UpgradeActBefore means that the upgrade itself is disturbed, such as the drain of a node.
+	// UpgradeActBefore means that the object disturbs the upgrade itself, such as the drain of a
+	// node.
 	UpgradeActBefore UpgradeSeverity = "ActBefore"
-	// UpgradeLook means that a person has to judge.
+	// UpgradeLook means that a person must decide.
 	UpgradeLook UpgradeSeverity = "Look"
 )
 
-// UpgradeCertainty says how sure a finding is.
+// UpgradeCertainty is the confidence in a finding.
 type UpgradeCertainty string
 
 const (
-	// UpgradeCertain is for what the libraries of that version, a manifest or a package state.
+	// UpgradeCertain means that the libraries of the target version, a manifest or a package prove
+	// the finding.
 	UpgradeCertain UpgradeCertainty = "Certain"
-	// UpgradeDeclared is for what is announced for a version later than that of the lifecycle table.
+	// UpgradeDeclared means that the change is announced for a version newer than the lifecycle
+	// table.
 	UpgradeDeclared UpgradeCertainty = "Declared"
-	// UpgradeGuess is for alpha versions, and for what depends on the running cluster.
+	// UpgradeGuess means that the finding is about an alpha version, or depends on the running
+	// cluster.
 	UpgradeGuess UpgradeCertainty = "Guess"
 )
 
-// UpgradeOrder says when the next version of an extension can be installed.
+// UpgradeOrder is the time to install the next version of an extension.
 type UpgradeOrder string
 
 const (
@@ -64,50 +68,50 @@ const (
 // +genclient:onlyVerbs=get
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// UpgradeReadiness says what an upgrade of the cluster to the version in its name breaks, such as
-// 1.38 for Kubernetes or 4.22 for OpenShift. It is computed when it is read, from the revisions whose
-// manifests the caller may get, and never stored.
+// UpgradeReadiness reports the problems that an upgrade of the cluster would cause. Its name is the
+// target version, such as 1.38 for Kubernetes or 4.22 for OpenShift. The server computes it for
+// each read and does not store it. It covers the revisions whose manifests the caller can get.
 type UpgradeReadiness struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata has the version as name, and nothing else.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// current is the version of Kubernetes that the cluster has; empty when it is not known.
+	// current is the Kubernetes version of the cluster; empty if it is unknown.
 	// +optional
 	Current string `json:"current,omitempty"`
-	// target is the version of Kubernetes that the answer is about.
+	// target is the Kubernetes version of the planned upgrade.
 	Target string `json:"target"`
-	// lifecycle is the version of Kubernetes whose libraries say which kinds are removed.
+	// lifecycle is the newest Kubernetes version that Penstock's table of removed kinds covers.
 	Lifecycle string `json:"lifecycle"`
 	// verdict is Blocked, Unknown or NothingFound.
 	Verdict UpgradeVerdict `json:"verdict"`
-	// message is the verdict in words.
+	// message explains the verdict to a person.
 	Message string `json:"message"`
-	// findings, the most severe first.
+	// findings are the problems found, the most severe first. Acknowledged findings are last.
 	// +listType=atomic
 	// +optional
 	Findings []UpgradeFinding `json:"findings,omitempty"`
-	// omitted is the number of findings that are left out, because there are too many.
+	// omitted is the number of findings that the list omits because there are too many.
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
-	// extensions are all that the caller may list, by name.
+	// extensions are all extensions that the caller can list, ordered by name.
 	// +listType=atomic
 	// +optional
 	Extensions []ExtensionReadiness `json:"extensions,omitempty"`
-	// steps of the upgrade, in order: extensions before the cluster, with either, after it, and those
-	// without a way out. Only subresource plan has them.
+	// steps of the upgrade, in order: extensions before the cluster, at any time, after the
+	// cluster, and without a solution. Only the subresource plan has steps.
 	// +listType=atomic
 	// +optional
 	Steps []UpgradeStep `json:"steps,omitempty"`
-	// pending is the number of packages that are not rendered yet: ask again.
+	// pending is the number of packages that are not rendered yet. Read again later.
 	// +optional
 	Pending int32 `json:"pending,omitempty"`
 }
 
 // UpgradeStep is the upgrade of one extension.
 type UpgradeStep struct {
-	// order is the order with the cluster's upgrade: Before, Either, After or Deadlock. It is
-	// empty if no next version is suitable for the target.
+	// order of this step and the cluster's upgrade: Before, Either, After or Deadlock. It is empty
+	// if no next version fits the target.
 	// +optional
 	Order UpgradeOrder `json:"order,omitempty"`
 	// extension to upgrade.
@@ -115,18 +119,18 @@ type UpgradeStep struct {
 	// version that is installed.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// next is the lowest version that follows, and whose package has nothing that blocks.
+	// next is the lowest next version whose package has no finding that blocks.
 	// +optional
 	Next string `json:"next,omitempty"`
-	// passed says why lower versions were not chosen.
+	// passed lists the reasons against lower versions.
 	// +optional
 	Passed string `json:"passed,omitempty"`
-	// command does it.
+	// command that upgrades the extension.
 	// +optional
 	Command string `json:"command,omitempty"`
 }
 
-// UpgradeFinding is one thing that an upgrade breaks, or that a person has to judge.
+// UpgradeFinding is one problem of an upgrade, or a question that a person must decide.
 type UpgradeFinding struct {
 	// severity is Blocks, BreaksRollback, ActBefore or Look.
 	Severity UpgradeSeverity `json:"severity"`
@@ -141,7 +145,7 @@ type UpgradeFinding struct {
 	// chartKind that the finding is about.
 	// +optional
 	ChartKind string `json:"chartKind,omitempty"`
-	// revision that has the object, the newest one when several have it.
+	// revision that has the object. If several have it, the newest.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 	// apiVersion of the object; empty when the finding is about the whole extension.
@@ -150,43 +154,42 @@ type UpgradeFinding struct {
 	// kind of the object.
 	// +optional
 	Kind string `json:"kind,omitempty"`
-	// namespace of the object; empty for cluster-scoped ones.
+	// namespace of the object; empty for cluster-scoped objects.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// field of the object that shows it.
+	// field of the object that shows the problem.
 	// +optional
 	Field string `json:"field,omitempty"`
-	// removedIn is the version of Kubernetes that does not serve the object's apiVersion.
+	// removedIn is the first Kubernetes version that does not serve the object's apiVersion.
 	// +optional
 	RemovedIn string `json:"removedIn,omitempty"`
 	// replacement is the apiVersion and kind to use instead.
 	// +optional
 	Replacement string `json:"replacement,omitempty"`
-	// evidence says in a sentence what was found, and where.
+	// evidence describes what Penstock found, and where, in one sentence.
 	Evidence string `json:"evidence"`
-	// fix is a command that helps.
+	// fix is a command that helps to solve the problem.
 	// +optional
 	Fix string `json:"fix,omitempty"`
-	// id names the finding in an acknowledgement; a finding of another severity is another one. Findings that
-	// block have none, and neither have those of plans and ChartKinds.
+	// id names the finding in an acknowledgement. It changes when the severity changes. Findings
+	// that block have no id, and neither have findings about plans and ChartKinds.
 	// +optional
 	ID string `json:"id,omitempty"`
-	// acknowledged says who accepts the finding for the target.
+	// acknowledged records the user who accepts the finding for the target version.
 	// +optional
 	Acknowledged *UpgradeAcknowledgement `json:"acknowledged,omitempty"`
 }
 
-// UpgradeAcknowledgement records the user who accepts a finding for one minor of
-// Kubernetes.
+// UpgradeAcknowledgement records the user who accepts a finding for one minor of Kubernetes.
 type UpgradeAcknowledgement struct {
-	// by is the user.
+	// by is the name of the user.
 	By string `json:"by"`
 	// at is the time of the acknowledgement.
 	At metav1.Time `json:"at"`
-	// reason is the user's.
+	// reason that the user gave.
 	Reason string `json:"reason"`
 }
 
@@ -194,29 +197,30 @@ type UpgradeAcknowledgement struct {
 type ExtensionReadiness struct {
 	// name of the extension.
 	Name string `json:"name"`
-	// revision that is rolled out.
+	// revision that is active.
 	// +optional
 	Revision string `json:"revision,omitempty"`
-	// version that is installed, when it comes from a package.
+	// version that is installed, if it comes from a package.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// severity is that of the worst finding that nobody acknowledges; empty when there is none.
+	// severity of the worst finding that is not acknowledged; empty if there is none.
 	// +optional
 	Severity UpgradeSeverity `json:"severity,omitempty"`
 	// findings is the number of findings.
 	// +optional
 	Findings int32 `json:"findings,omitempty"`
-	// statement is which versions the package or chart says that it supports; empty when it says nothing.
+	// statement lists the Kubernetes and OpenShift versions that the package or chart declares as
+	// supported; empty if it declares none.
 	// +optional
 	Statement string `json:"statement,omitempty"`
-	// notLooked says why Penstock could not look at the extension, or at part of it.
+	// notLooked is the reason why Penstock could not check the extension, or a part of it.
 	// +optional
 	NotLooked string `json:"notLooked,omitempty"`
-	// next is the lowest version in the catalogs that follows the installed one, and whose package
-	// does not exclude the target. Its manifests are not looked at.
+	// next is the lowest next version in the catalogs whose package does not exclude the target.
+	// Without the subresource plan, Penstock does not check its manifests.
 	// +optional
 	Next string `json:"next,omitempty"`
-	// order is the order of next with the cluster's upgrade: Before, Either, After or Deadlock.
+	// order of the upgrade to next and the cluster's upgrade: Before, Either, After or Deadlock.
 	// +optional
 	Order UpgradeOrder `json:"order,omitempty"`
 }
@@ -224,7 +228,7 @@ type ExtensionReadiness struct {
 // +k8s:conversion-gen:explicit-from=net/url.Values
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// UpgradeReadinessOptions are the query parameters.
+// UpgradeReadinessOptions are the query parameters of an UpgradeReadiness.
 type UpgradeReadinessOptions struct {
 	metav1.TypeMeta `json:",inline"`
 	// extension limits the answer to one extension.

@@ -6,21 +6,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupName is the API group. Its version v1 (ClusterExtension and others) is
-// served by CustomResourceDefinitions of the host cluster.
+// GroupName is the API group. CustomResourceDefinitions of the host serve its version v1
+// (ClusterExtension and other kinds).
 const GroupName = "olm.operatorframework.io"
 
-// The variables below are package-level because the code generators refer to
-// them by name: generated files register themselves with localSchemeBuilder,
-// and generated clients read SchemeGroupVersion and AddToScheme.
+// The variables below are package-level because generated code refers to them by name: generated
+// files register with localSchemeBuilder, and generated clients read SchemeGroupVersion and
+// AddToScheme.
 var (
 	// SchemeGroupVersion is the group and version of this package.
 	SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 	// SchemeBuilder collects what AddToScheme registers.
 	SchemeBuilder      = runtime.NewSchemeBuilder(addKnownTypes, RegisterDefaults, addFieldLabels)
 	localSchemeBuilder = &SchemeBuilder
-	// AddToScheme registers the kinds, their defaults, conversions and field
-	// labels with a scheme.
+	// AddToScheme registers the kinds, their defaults, conversions and field labels with a scheme.
 	AddToScheme = localSchemeBuilder.AddToScheme
 )
 

@@ -6,14 +6,14 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// RevisionRollback asks for the content of a revision to be rolled out again: POST
-// it to the revision's subresource rollback. The answer is the same, with status.
+// RevisionRollback is the request to roll out the content of a revision again. POST it to the
+// revision's subresource rollback. The server returns it with status.
 type RevisionRollback struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata may be left out.
+	// metadata is optional.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is the request; it may be left out.
+	// spec is the request. It is optional.
 	// +optional
 	Spec RevisionRollbackSpec `json:"spec,omitempty"`
 	// status is the result.
@@ -23,28 +23,28 @@ type RevisionRollback struct {
 
 // RevisionRollbackSpec has the options of a rollback.
 type RevisionRollbackSpec struct {
-	// cause is the reason in words, at most 1024 bytes. It becomes the annotation
+	// cause is the reason of the rollback in words, at most 1024 bytes. It is the annotation
 	// kubernetes.io/change-cause of the new revision.
 	// +optional
 	Cause string `json:"cause,omitempty"`
-	// from is the revision that is to be rolled back. When it is given and not
-	// the newest of the extension, nothing is done: 409 Conflict.
+	// from is the revision to roll back. If it is given and is not the newest of the extension, the
+	// server does nothing and returns 409 Conflict.
 	// +optional
 	From string `json:"from,omitempty"`
 }
 
 // RevisionRollbackStatus is the result of a rollback.
 type RevisionRollbackStatus struct {
-	// revision is the name of the revision that was created, or would be.
+	// revision is the name of the new revision. On dry-run, it is the name that it would have.
 	// +optional
 	Revision string `json:"revision,omitempty"`
-	// revisionUID is its uid; absent on dry-run.
+	// revisionUID is the uid of the new revision; absent on dry-run.
 	// +optional
 	RevisionUID string `json:"revisionUID,omitempty"`
-	// from is the newest revision, which the new one takes over from.
+	// from is the revision that was newest before the rollback.
 	// +optional
 	From string `json:"from,omitempty"`
-	// diff is the change by the rollback. Only a dry-run has it, for users who may get the diffs
+	// diff is the effect of the rollback. Only a dry-run returns it, to users who can get the diffs
 	// of both revisions.
 	// +optional
 	Diff *RevisionDiff `json:"diff,omitempty"`

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Limits of a revision. A revision beyond one of them is refused with 422
-// Invalid (or 413 for a request body), naming the limit and what was found.
+// Limits of a revision. Penstock refuses a revision beyond a limit with 422 Invalid (a request body
+// with 413). The error names the limit and the value found.
 const (
 	// MaxPhases is the number of phases of one revision.
 	MaxPhases = 64
@@ -16,22 +16,20 @@ const (
 	MaxManifestBytes = 16 << 20
 	// MaxRecordBytes bounds a stored revision, in JSON.
 	MaxRecordBytes = 1 << 20
-	// MaxSpecBytes bounds the stored spec (identities and digests, probes), so
-	// that the record with status and managed fields stays below 1 MiB.
+	// MaxSpecBytes bounds the stored spec (identities, digests and probes). The whole record, with
+	// status and managed fields, then stays below 1 MiB.
 	MaxSpecBytes = 768 << 10
-	// MaxExtensionNameLength is the length of an extension's name, in
-	// characters: with "-" and a number of up to ten digits behind it the
-	// revision's name still fits where Kubernetes allows 63.
+	// MaxExtensionNameLength is the length of an extension's name, in characters. A revision's name
+	// adds "-" and up to ten digits, and Kubernetes allows 63 characters.
 	MaxExtensionNameLength = 52
-	// MaxStatusBytes bounds status, in JSON, for the same reason: with
-	// MaxSpecBytes of spec there is as much left again for metadata. Writers of
-	// status shorten what they report to fit.
+	// MaxStatusBytes bounds status, in JSON. With MaxSpecBytes of spec, it leaves 64 KiB of
+	// MaxRecordBytes for metadata. Writers of status shorten their messages to fit.
 	MaxStatusBytes = 192 << 10
-	// MaxRevision is the highest number a revision can have: ten digits, so that
-	// with the longest extension name a revision's name has 63 characters.
+	// MaxRevision is the highest number of a revision. It has ten digits, so a revision's name has
+	// at most 63 characters.
 	MaxRevision = 1<<31 - 1
-	// MaxSuccessDelaySeconds is the longest that a rollout may have to stay
-	// Available before it has succeeded, in seconds: a day.
+	// MaxSuccessDelaySeconds bounds the time for which a rollout must stay Available before it
+	// succeeds, in seconds: one day.
 	MaxSuccessDelaySeconds = 86400
 	// MaxMetricChecks bounds the MetricChecks of a revision.
 	MaxMetricChecks = 8
@@ -40,19 +38,18 @@ const (
 	// MaxAssertions is the number of assertions of one revision, over all its
 	// progression probes.
 	MaxAssertions = 128
-	// MaxExpressionBytes is the length of one CEL expression, and
-	// MaxExpressionsBytes that of all different ones of a revision together, in
-	// bytes: compiling them takes time that nobody has been asked for yet.
+	// MaxExpressionBytes bounds the length of one CEL expression. MaxExpressionsBytes bounds all
+	// different expressions of a revision together. Both are in bytes. The server compiles
+	// expressions before it checks the privileges of the user, so that work must be bounded.
 	MaxExpressionBytes  = 4 << 10
 	MaxExpressionsBytes = 6 << 10
-	// MaxYieldRules is the number of yield rules of one revision, and of the
-	// fields of one rule.
+	// MaxYieldRules is the number of yield rules of one revision, and of the fields of one rule.
 	MaxYieldRules = 64
-	// MaxCreateOnlyObjects is the number of create-only objects of one revision:
-	// each is watched by name.
+	// MaxCreateOnlyObjects is the number of create-only objects of one revision. Penstock watches
+	// each by name.
 	MaxCreateOnlyObjects = 256
-	// MaxReportedFailures bounds the failing objects that status lists per
-	// phase; what is left out is counted.
+	// MaxReportedFailures bounds the failing objects that status lists per phase. failingOmitted
+	// counts the rest.
 	MaxReportedFailures = 20
 	// MaxMessageLength bounds a failing object's message, in bytes.
 	MaxMessageLength = 512
@@ -62,169 +59,168 @@ const (
 const (
 	// ChainLabel names the extension that a revision or a managed object belongs to.
 	ChainLabel = "penstock.dev/chain"
-	// FieldManagerPrefix begins the field manager of every extension; its name follows.
+	// FieldManagerPrefix begins the field manager of every extension. The extension's name follows.
 	FieldManagerPrefix = "penstock/"
-	// AppliedAnnotation holds, on a managed object, the digest of the manifest
-	// that was applied last.
+	// AppliedAnnotation, on a managed object, is the digest of the manifest that Penstock applied
+	// last.
 	AppliedAnnotation = "penstock.dev/applied"
-	// TeardownAnnotation, on a managed object, asks with the value Orphan that the
-	// object is left when it would be deleted.
+	// TeardownAnnotation, with the value Orphan on a managed object, keeps the object when Penstock
+	// would delete it.
 	TeardownAnnotation = "penstock.dev/teardown-policy"
-	// TeardownFinalizer keeps a deleted revision until the objects that belong
-	// to no other revision of its extension are gone.
+	// TeardownFinalizer keeps a deleted revision until its objects are deleted. Objects that belong
+	// to another revision of the extension do not count.
 	TeardownFinalizer = "penstock.dev/teardown"
-	// SummaryAnnotation is status in one line, kept by the server for those who
-	// read a revision from the top.
+	// SummaryAnnotation is status in one line. The server writes it, for readers of `kubectl get -o
+	// yaml`, where metadata comes first.
 	SummaryAnnotation = "penstock.dev/summary"
-	// RollbackOfAnnotation, on a revision, names the one whose content it brought
-	// back. The server sets it; no client can.
+	// RollbackOfAnnotation, on a revision that a rollback created, names the revision with the same
+	// content. Only the server can set it.
 	RollbackOfAnnotation = "penstock.dev/rollback-of"
-	// ChangeCauseAnnotation, on a revision, says why it was created, as on
-	// Deployments.
+	// ChangeCauseAnnotation, on a revision, is the reason why it was created, as on Deployments.
 	ChangeCauseAnnotation = "kubernetes.io/change-cause"
 	// VersionAnnotation, on a revision, is the version of the extension that it
 	// installs.
 	VersionAnnotation = "olm.operatorframework.io/bundle-version"
-	// PackageAnnotation, on a revision, is the package of a catalog that its version
-	// is one of.
+	// PackageAnnotation, on a revision, is the package of a catalog that has its version.
 	PackageAnnotation = "olm.operatorframework.io/package-name"
-	// BundleAnnotation and ReferenceAnnotation, on a revision that was made of an image,
-	// name its bundle and the image with its digest.
+	// BundleAnnotation and ReferenceAnnotation, on a revision that comes from an image, name its
+	// bundle and the image with its digest.
 	BundleAnnotation    = "olm.operatorframework.io/bundle-name"
 	ReferenceAnnotation = "olm.operatorframework.io/bundle-reference"
-	// VerifiedAnnotation, on a revision that was made of an image, says as JSON by which rule and
-	// signers the image was verified, and when. Only Penstock writes it. It stays when another image
-	// with the same content is installed: the next diff compares its signers.
+	// VerifiedAnnotation, on a revision that comes from an image, records the verification of the
+	// image in JSON: the rule, the signers and the time. Only Penstock writes it. It stays when
+	// another image with the same content is installed, because the next diff compares its signers.
 	VerifiedAnnotation = "penstock.dev/verified"
-	// KubeVersionAnnotation, on a revision, is the range of versions of Kubernetes that its chart
-	// states, and MaxOpenShiftAnnotation the last version of OpenShift that its bundle states, as JSON.
+	// KubeVersionAnnotation, on a revision, is the range of Kubernetes versions that its chart
+	// declares. MaxOpenShiftAnnotation is the last OpenShift version that its bundle declares, as
+	// JSON.
 	KubeVersionAnnotation  = "penstock.dev/kube-version"
 	MaxOpenShiftAnnotation = "penstock.dev/max-openshift-version"
-	// AllowCRDDeletionAnnotation, set on a revision, acknowledges that a
-	// CustomResourceDefinition which still has instances may be deleted with
-	// them. Its value lists the CustomResourceDefinitions by name, separated
-	// by commas.
+	// AllowCRDDeletionAnnotation, on a revision, allows Penstock to delete
+	// CustomResourceDefinitions that still have instances, with those instances. Its value lists
+	// the names of the CustomResourceDefinitions, separated by commas.
 	AllowCRDDeletionAnnotation = "penstock.dev/allow-crd-deletion"
-	// ProtectLabel, with the value "true" on a namespace, protects the objects that extensions
-	// have rolled out there.
+	// ProtectLabel, with the value "true" on a namespace, protects the objects that extensions have
+	// rolled out in that namespace.
 	ProtectLabel = "policy.penstock.dev/protect"
-	// TakeOverFromAnnotation, set on a revision, lists extensions, separated by commas, from
-	// which the revision may take objects that their namespace protects. It needs the verb
-	// bypass on privilegechecks.policy.penstock.dev for each of them.
+	// TakeOverFromAnnotation, on a revision, lists extensions, separated by commas. The revision
+	// may take objects from them in spite of ProtectLabel. It needs the verb bypass on
+	// privilegechecks.policy.penstock.dev for each of them.
 	TakeOverFromAnnotation = "penstock.dev/take-over-from"
-	// AcknowledgeDeletionAnnotation, set on a revision, allows deletions that wait for an
-	// acknowledgement. Its value has the words that status of the revision asks for,
-	// separated by commas. It is refused before status asks for it, with one exception: the
-	// update that resumes a paused revision may set it to summary.removedDigest of its
-	// diff.
+	// AcknowledgeDeletionAnnotation, on a revision, allows deletions that wait for an
+	// acknowledgement. Its value has the words that status of the revision asks for, separated by
+	// commas. Penstock refuses it before status asks for it, with one exception: the update that
+	// resumes a paused revision may set it to summary.removedDigest of its diff.
 	AcknowledgeDeletionAnnotation = "penstock.dev/acknowledge-deletion"
-	// AcknowledgeFindingPrefix begins annotations of revisions that acknowledge a finding of upgrade readiness.
-	// The name is the id of the finding, the value a minor of Kubernetes and a reason: "1.38 nobody uses it".
+	// AcknowledgeFindingPrefix begins annotations of revisions that acknowledge a finding of
+	// upgrade readiness. The rest of the name is the id of the finding. The value is a minor of
+	// Kubernetes and a reason: "1.38 nobody uses it".
 	AcknowledgeFindingPrefix = "acknowledge.penstock.dev/"
-	// AcknowledgedByPrefix begins annotations that say when (RFC 3339) and by whom a finding was acknowledged.
-	// The server sets them; no client can.
+	// AcknowledgedByPrefix begins annotations that record when (RFC 3339) and by which user a
+	// finding was acknowledged. Only the server can set them.
 	AcknowledgedByPrefix = "acknowledged-by.penstock.dev/"
-	// ProposedAnnotation, on a paused revision, is "true" while somebody has to approve it
-	// before it is rolled out. The server sets it on revisions that it makes in nobody's
-	// name, and removes it when somebody approves; no client can.
+	// ProposedAnnotation, on a paused revision, is "true" while the rollout waits for an approval.
+	// The server sets it on revisions that Penstock creates without a user, and removes it at the
+	// approval. No client can set it.
 	ProposedAnnotation = "penstock.dev/proposed"
-	// HeldByAnnotation, on a proposal that was held by what it changes, lists the reasons of the
-	// notes that hold it, with commas between them. HeldUnderAnnotation tells the list that was
-	// asked for, and what the proposal was compared with, from others. Only Penstock writes them.
+	// HeldByAnnotation, on a proposal that waits because of its changes, lists the reasons of the
+	// notes that hold it, separated by commas. HeldUnderAnnotation is a digest of the list of
+	// reasons that was configured and of the revision that the proposal was compared with. Only
+	// Penstock writes them.
 	HeldByAnnotation    = "penstock.dev/held-by"
 	HeldUnderAnnotation = "penstock.dev/held-under"
-	// LifecycleReasonAnnotation says why somebody has paused, resumed or archived a revision,
-	// or why a proposal waits for somebody.
+	// LifecycleReasonAnnotation is the reason why a revision was paused, resumed or archived, or
+	// why a proposal waits.
 	LifecycleReasonAnnotation = "penstock.dev/lifecycle-reason"
-	// ApproveAnnotation, set on a proposed revision in the update that sets lifecycleState
-	// to Active, approves it. Its value is summary.approvalDigest of the diff with what is
-	// rolled out.
+	// ApproveAnnotation, on a proposed revision, approves it, in the update that sets
+	// lifecycleState to Active. Its value is summary.approvalDigest of the diff from the active
+	// revision.
 	ApproveAnnotation = "penstock.dev/approve"
-	// ReportDriftUntilAnnotation is a time as in RFC 3339, at most MaxReportDrift ahead when it is
-	// written. Until then Penstock reports what others change or delete of the objects, and repairs
-	// nothing of that, except objects that decide who may do what.
+	// ReportDriftUntilAnnotation is a time (RFC 3339), at most MaxReportDrift ahead when it is
+	// written. Until then Penstock reports changes and deletions of the objects by other writers,
+	// and does not repair them. It still repairs objects that grant rights.
 	ReportDriftUntilAnnotation = "penstock.dev/report-drift-until"
-	// ApproveNotBeforeAnnotation, set on a proposed revision together with ApproveAnnotation while it
-	// stays Paused, approves it for later (RFC 3339): when upgrades of its ClusterExtension may begin by the maintenance
-	// windows, and not before that time. To remove it withdraws the approval.
+	// ApproveNotBeforeAnnotation is a time (RFC 3339). Set with ApproveAnnotation on a proposed
+	// revision that stays Paused, it approves the revision for later: when the maintenance windows
+	// of its ClusterExtension allow upgrades, and not before that time. Removing the annotation
+	// withdraws the approval.
 	ApproveNotBeforeAnnotation = "penstock.dev/approve-not-before"
-	// ScheduledApprovalAnnotation records on a proposal the user who approved it for later.
-	// When that approval had no effect, it also has the reason. The server writes it; no
-	// client can.
+	// ScheduledApprovalAnnotation records on a proposal the user who approved it for later. If that
+	// approval had no effect, it also has the reason. Only the server can set it.
 	ScheduledApprovalAnnotation = "penstock.dev/scheduled-approval"
-	// ApprovedByAnnotation and ApprovedAtAnnotation, on a revision that was proposed, tell
-	// who approved it, and when (RFC 3339). The server sets them; no client can.
+	// ApprovedByAnnotation and ApprovedAtAnnotation, on a revision that was proposed, record the
+	// user who approved it and the time (RFC 3339). Only the server can set them.
 	ApprovedByAnnotation = "penstock.dev/approved-by"
 	ApprovedAtAnnotation = "penstock.dev/approved-at"
-	// DeletedByAnnotation, on a revision that is being deleted, names the user who deleted
-	// it, or is DeletedByRetention. The server sets it; no client can.
+	// DeletedByAnnotation, on a revision that is being deleted, names the user who deleted it, or
+	// is DeletedByRetention. Only the server can set it.
 	DeletedByAnnotation = "penstock.dev/deleted-by"
-	// DeletedByRetention is the value of DeletedByAnnotation on an archived revision that
-	// is removed because newer ones are kept.
+	// DeletedByRetention is the value of DeletedByAnnotation on an archived revision that Penstock
+	// deletes because enough newer revisions are kept.
 	DeletedByRetention = "penstock:retention"
-	// FreezeConfigMap, in the namespace of Penstock, freezes the cluster for as long as
-	// it exists: Penstock writes nothing to it. Its keys are reason and author.
+	// FreezeConfigMap, in the namespace of Penstock, freezes the cluster while it exists: Penstock
+	// does not write to the cluster. Its keys are reason and author.
 	FreezeConfigMap = "penstock-freeze"
-	// TargetKey and TargetClusterAPIKey are where a Secret of a target has its
-	// kubeconfig; the first one that is there counts.
+	// TargetKey and TargetClusterAPIKey are the keys of the kubeconfig in a Secret of a target. The
+	// first key that the Secret has counts.
 	TargetKey           = "kubeconfig"
 	TargetClusterAPIKey = "value"
-	// ReleaseHoldAnnotation, set on a revision of an extension, releases the
-	// extension's owner from the hold of a rollback. Its value is the name of the revision
-	// that the rollback made, so it releases no later hold; it is refused before status
-	// of the revision that it is set on asks for it.
+	// ReleaseHoldAnnotation, on a revision of an extension, ends the hold of a rollback, so that
+	// the extension's owner can create revisions again. Its value is the name of the revision that
+	// the rollback created, so it cannot end a later hold. Penstock refuses it before status of
+	// this revision asks for it.
 	ReleaseHoldAnnotation = "penstock.dev/release-hold"
 )
 
-// LifecycleState says what is done with a revision's objects.
+// LifecycleState decides how Penstock treats a revision's objects.
 // +enum
 type LifecycleState string
 
 const (
-	// LifecycleStateActive rolls the revision out and keeps it that way.
+	// LifecycleStateActive applies the objects and repairs changes of them.
 	LifecycleStateActive LifecycleState = "Active"
-	// LifecycleStatePaused writes nothing; status still reports the state of the
-	// objects.
+	// LifecycleStatePaused writes nothing. Status still reports the state of the objects.
 	LifecycleStatePaused LifecycleState = "Paused"
-	// LifecycleStateArchived ends the rollout of the revision for good: Penstock deletes
-	// its objects that belong to no other active revision of the extension.
+	// LifecycleStateArchived ends the rollout of the revision for good. Penstock deletes its
+	// objects that belong to no other active revision of the extension.
 	LifecycleStateArchived LifecycleState = "Archived"
 )
 
-// CollisionProtection says what may be done with an object that exists already
-// and was not made by this extension.
+// CollisionProtection decides whether Penstock adopts an object that exists already and that this
+// extension did not create.
 // +enum
 type CollisionProtection string
 
 const (
-	// CollisionProtectionPrevent never touches it.
+	// CollisionProtectionPrevent never changes the object.
 	CollisionProtectionPrevent CollisionProtection = "Prevent"
-	// CollisionProtectionIfNoController takes it over when it has no
-	// controller owner and belongs to no other extension.
+	// CollisionProtectionIfNoController adopts the object if it has no controller owner and belongs
+	// to no other extension.
 	CollisionProtectionIfNoController CollisionProtection = "IfNoController"
-	// CollisionProtectionNone takes it over from anyone.
+	// CollisionProtectionNone adopts the object from any owner.
 	CollisionProtectionNone CollisionProtection = "None"
 )
 
-// OnFailure says what happens when a rollout misses its progress deadline.
+// OnFailure is the reaction to a rollout that fails or misses its progress deadline.
 // +enum
 type OnFailure string
 
 const (
-	// OnFailureNone leaves it to people.
+	// OnFailureNone only reports the failure in status.
 	OnFailureNone OnFailure = "None"
-	// OnFailureRollback rolls out again what has succeeded before.
+	// OnFailureRollback rolls back to the newest earlier revision that has succeeded.
 	OnFailureRollback OnFailure = "Rollback"
 )
 
-// TeardownPolicy says whether the objects are deleted with the revision.
+// TeardownPolicy decides whether the objects are deleted with the revision.
 // +enum
 type TeardownPolicy string
 
 const (
-	// TeardownPolicyDelete deletes them, in reverse order.
+	// TeardownPolicyDelete deletes the objects, in reverse order of the rollout.
 	TeardownPolicyDelete TeardownPolicy = "Delete"
-	// TeardownPolicyOrphan leaves them as they are and forgets them.
+	// TeardownPolicyOrphan keeps the objects in the cluster. Penstock does not manage them any
+	// more.
 	TeardownPolicyOrphan TeardownPolicy = "Orphan"
 )
 
@@ -238,9 +234,9 @@ const (
 // +genclient:method=Propose,verb=create,subresource=proposal,input=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.ClusterExtensionRevision,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionDiff
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterExtensionRevision is one immutable revision of an extension: phases of
-// objects that are rolled out one after the other, each gated by probes. Its
-// name is <extension>-<revision>.
+// ClusterExtensionRevision is one immutable revision of an extension. Its objects are in phases.
+// Penstock rolls out one phase after the other, and begins a phase when the objects of the phases
+// before it pass their probes. Its name is <extension>-<revision>.
 type ClusterExtensionRevision struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.
@@ -265,32 +261,30 @@ type ClusterExtensionRevisionList struct {
 	Items []ClusterExtensionRevision `json:"items"`
 }
 
-// ClusterExtensionRevisionSpec is the content of a revision and how to roll it
-// out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds, metricChecks,
-// onFailure, teardownPolicy and adoptedTeardownPolicy may change after creation.
+// ClusterExtensionRevisionSpec is the content of a revision and how to roll it out. Only
+// lifecycleState, progressDeadlineMinutes, successDelaySeconds, metricChecks, onFailure,
+// teardownPolicy and adoptedTeardownPolicy can change after creation.
 type ClusterExtensionRevisionSpec struct {
 	// lifecycleState is Active (the default), Paused or Archived. Archived is
 	// final.
 	// +optional
 	// +default="Active"
 	LifecycleState LifecycleState `json:"lifecycleState,omitempty"`
-	// revision is the number of this revision in its extension, 1 to 2147483647.
-	// Numbers of an extension only grow. Immutable.
+	// revision is the number of this revision in its extension, from 1 to 2147483647. Each revision
+	// has a higher number than the revisions before it. Immutable.
 	Revision int64 `json:"revision"`
-	// previous lists the revisions that this one follows, newest first. The
-	// server fills it in when it is absent. Immutable.
+	// previous lists the revisions before this one, newest first. The server fills it in if it is
+	// absent. Immutable.
 	// +optional
 	// +listType=atomic
 	Previous []PreviousRevision `json:"previous,omitempty"`
-	// targetRef names the cluster into which the revision is rolled out, by a
-	// kubeconfig Secret in the namespace of Penstock. Without it, that is the cluster
-	// of --target-kubeconfig, or the cluster that serves this API. All revisions of an
-	// extension have the same targetRef. Immutable.
+	// targetRef names the Secret with the kubeconfig of the cluster for this revision. Without it,
+	// the cluster is that of --target-kubeconfig, or the cluster that serves this API. All
+	// revisions of an extension have the same targetRef. Immutable.
 	// +optional
 	TargetRef *TargetReference `json:"targetRef,omitempty"`
-	// phases are rolled out in order: objects of a phase are touched when all
-	// objects of the phases before it are applied and pass their probes.
-	// Immutable.
+	// phases are rolled out in order. Penstock writes objects of a phase once all objects of the
+	// phases before it are applied and pass their probes. Immutable.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -302,73 +296,69 @@ type ClusterExtensionRevisionSpec struct {
 	// +optional
 	// +default="Prevent"
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
-	// progressDeadlineMinutes bounds the time of a rollout before status says Stalled, in
-	// minutes; 0 (the default) is no deadline. The rollout continues after the deadline.
+	// progressDeadlineMinutes bounds the time of a rollout, in minutes. When it has passed, status
+	// reports Stalled, and the rollout continues. 0 (the default) means no deadline.
 	// +optional
 	ProgressDeadlineMinutes int32 `json:"progressDeadlineMinutes,omitempty"`
 	// successDelaySeconds is the time for which all objects must stay Available before Succeeded
-	// turns True and Penstock archives the older revisions. It is in seconds, at most 86400; 0
-	// (the default) means no delay. If an object fails meanwhile, the delay begins again once all
-	// objects are Available. The progress deadline does not count while the delay runs. The delay
-	// may change: 0 ends it.
+	// turns True and Penstock archives the older revisions. It is in seconds, at most 86400. 0 (the
+	// default) means no delay. If an object fails during the delay, the delay begins again once all
+	// objects are Available. The progress deadline does not count during the delay. The delay may
+	// change: 0 ends it.
 	// +optional
 	SuccessDelaySeconds int32 `json:"successDelaySeconds,omitempty"`
-	// metricChecks are names of MetricChecks, at most 8. Penstock asks them while all objects are
-	// Available. The revision succeeds after successDelaySeconds when the last answer of each is
-	// Yes. An answer No fails it. While an answer is Unknown, the revision waits.
+	// metricChecks are names of MetricChecks, at most 8. Penstock evaluates them while all objects
+	// are Available. The revision succeeds after successDelaySeconds if the last verdict of each is
+	// Yes. It fails on the verdict No, and waits while a verdict is Unknown.
 	// +optional
 	// +listType=set
 	MetricChecks []string `json:"metricChecks,omitempty"`
-	// onFailure is the reaction when the progress deadline passes and the rollout has
-	// never succeeded. None (the default): only status says so. Rollback: the newest
-	// earlier revision that has succeeded is rolled out again as the next revision,
-	// once, through the subresource rollback; not when this revision is a rollback
-	// itself. Rollback needs progressDeadlineMinutes. Both fields may change during a
-	// rollout, to ask for the rollback or to call it off.
+	// onFailure is the reaction when the progress deadline passes, or a MetricCheck gives the
+	// verdict No, before the revision has ever succeeded. None (the default): only status reports
+	// it. Rollback: Penstock rolls back once, to the newest earlier revision that has succeeded. It
+	// does not roll back a revision that is a rollback itself. Rollback needs
+	// progressDeadlineMinutes. onFailure and progressDeadlineMinutes may change during a rollout,
+	// to request or cancel the rollback.
 	// +optional
 	// +default="None"
 	OnFailure OnFailure `json:"onFailure,omitempty"`
-	// progressionProbes hold phases back until selected objects fulfil their
-	// assertions, in addition to the built-in probes of well-known kinds.
-	// Immutable.
+	// progressionProbes hold phases back until the selected objects fulfil their assertions. The
+	// built-in probes of well-known kinds still apply. Immutable.
 	// +optional
 	// +listType=atomic
 	ProgressionProbes []ProgressionProbe `json:"progressionProbes,omitempty"`
-	// yield lists fields that are left to other field managers, such as an autoscaler:
-	// each field has the manifest's value until another manager owns it, and is not
-	// applied from then on. Fields that are set through the subresource scale need not
-	// be listed. Immutable.
+	// yield lists fields that Penstock leaves to other field managers, such as an autoscaler.
+	// Penstock applies the manifest's value of a field until another manager owns the field. Fields
+	// that are set through the subresource scale need no rule. Immutable.
 	// +optional
 	// +listType=atomic
 	Yield []YieldRule `json:"yield,omitempty"`
-	// teardownPolicy decides about the objects when this revision is deleted: Delete (the
-	// default) or Orphan. `kubectl delete --cascade=orphan` sets it.
+	// teardownPolicy decides whether the objects are deleted when this revision is deleted: Delete
+	// (the default) or Orphan. `kubectl delete --cascade=orphan` sets Orphan.
 	// +optional
 	// +default="Delete"
 	TeardownPolicy TeardownPolicy `json:"teardownPolicy,omitempty"`
-	// adoptedTeardownPolicy decides about objects that existed before the extension, and that no
-	// extension had installed, when they would be deleted. Orphan (the default) leaves them as
-	// they are, and Delete deletes them like all others. For each object, the policy of the
-	// revision whose content it has applies. Objects that Helm, OLM or Penstock had installed do
-	// not count as such objects. The policy may change.
+	// adoptedTeardownPolicy applies to objects that existed before the extension and that no tool
+	// had installed (Helm, OLM or Penstock). If such an object would be deleted, Orphan (the
+	// default) keeps it, and Delete deletes it like other objects. For each object, the policy of
+	// the revision whose content the object has applies. The policy may change.
 	// +optional
 	// +default="Orphan"
 	AdoptedTeardownPolicy TeardownPolicy `json:"adoptedTeardownPolicy,omitempty"`
 }
 
-// TargetReference names a cluster by the Secret that has a kubeconfig for it.
+// TargetReference names the Secret with the kubeconfig of a cluster.
 type TargetReference struct {
-	// name of a Secret in the namespace of Penstock, with the kubeconfig at the key
-	// kubeconfig, or at the key value as in Secrets of Cluster API. The kubeconfig
-	// must be self-contained: it names no program and no file. Users who change the
-	// revision need the right to use the resource of this name in
-	// targets.policy.penstock.dev. The name default stands there for the cluster of
-	// --target-kubeconfig, and not for a Secret.
+	// name of a Secret in the namespace of Penstock. The Secret has the kubeconfig at the key
+	// kubeconfig, or at the key value as in Cluster API. The kubeconfig must be self-contained: it
+	// must not name programs or files. A user who changes the revision needs the verb use on
+	// targets.policy.penstock.dev, for the resource of this name. The name default is not allowed:
+	// in that rule it means the cluster of --target-kubeconfig.
 	Name string `json:"name"`
 }
 
-// Target returns the name of the Secret that leads to the cluster of a revision, ""
-// when it names none.
+// Target returns the name of the Secret with the kubeconfig of the revision's cluster. It is "" if
+// spec has no targetRef.
 func (r *ClusterExtensionRevision) Target() string {
 	if r.Spec.TargetRef == nil {
 		return ""
@@ -376,29 +366,29 @@ func (r *ClusterExtensionRevision) Target() string {
 	return r.Spec.TargetRef.Name
 }
 
-// DefaultTarget is the name of the cluster of --target-kubeconfig in rules of RBAC. No Secret of
-// this name can be a target, because a right to one would be a right to the other.
+// DefaultTarget is the name of the cluster of --target-kubeconfig in RBAC rules. No Secret of this
+// name can be a target, because a right to one would be a right to the other.
 const DefaultTarget = "default"
 
-// YieldRule leaves fields of selected objects to others.
+// YieldRule leaves fields of selected objects to other field managers.
 type YieldRule struct {
-	// selector picks the objects.
+	// selector selects the objects.
 	Selector YieldSelector `json:"selector"`
-	// fields are paths, with all that is below them: spec.replicas,
-	// spec.template.spec.containers[name=main].resources,
-	// metadata.annotations["example.com/note"]; [*] is every item of a list.
+	// fields are paths. Each path includes all fields below it. Examples: spec.replicas,
+	// spec.template.spec.containers[name=main].resources, metadata.annotations["example.com/note"].
+	// [*] means every item of a list.
 	// +listType=atomic
 	Fields []string `json:"fields"`
 }
 
-// YieldSelector picks objects of the revision by kind, and by name if given.
+// YieldSelector selects objects of the revision by kind, and by namespace and name if given.
 type YieldSelector struct {
 	// groupKind selects objects of one kind.
 	GroupKind metav1.GroupKind `json:"groupKind"`
-	// namespace of the objects; empty for any.
+	// namespace of the objects; empty for all namespaces.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
-	// name of the objects; empty for any.
+	// name of the objects; empty for all names.
 	// +optional
 	Name string `json:"name,omitempty"`
 }
@@ -426,12 +416,11 @@ type RevisionPhase struct {
 	Objects []RevisionObject `json:"objects,omitempty"`
 }
 
-// RevisionObject is one object of a phase. On write it may carry the manifest
-// inline, in object; on read it is the manifest's identity and digest, and the
-// manifest is at the subresource manifests.
+// RevisionObject is one object of a phase. A write may have the manifest in object. A read returns
+// the identity and digest of the manifest. The subresource manifests returns the manifest itself.
 type RevisionObject struct {
-	// object is the manifest, on write only. Without it, the identity and
-	// digest must be those of an object that a revision of this extension holds.
+	// object is the manifest, on write only. Without it, a revision of this extension must have an
+	// object with the identity and digest of this entry.
 	// +optional
 	Object *Manifest `json:"object,omitempty"`
 	// apiVersion of the object.
@@ -440,24 +429,23 @@ type RevisionObject struct {
 	// kind of the object.
 	// +optional
 	Kind string `json:"kind,omitempty"`
-	// namespace of the object; empty for cluster-scoped ones.
+	// namespace of the object; empty for cluster-scoped objects.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// digest of the canonical manifest: sha256:<hex>, or hmac-sha256:<hex> for
-	// a Secret.
+	// digest of the canonical manifest: sha256:<hex>, or hmac-sha256:<hex> for a Secret.
 	// +optional
 	Digest string `json:"digest,omitempty"`
-	// size of the canonical manifest in bytes; absent for a Secret. Ignored on
-	// write.
+	// size of the canonical manifest, in bytes. It is absent for a Secret. Ignored on write.
 	// +optional
 	Size int64 `json:"size,omitempty"`
-	// createOnly objects are created, and never changed. Ignored on write.
+	// createOnly is true for an object that Penstock creates and never changes. Ignored on write.
 	// +optional
 	CreateOnly bool `json:"createOnly,omitempty"`
-	// installLevel of a create-only object, 0 or 1. Ignored on write.
+	// installLevel of a create-only object, 0 or 1. The first installation creates level 0 before
+	// level 1. Ignored on write.
 	// +optional
 	InstallLevel int32 `json:"installLevel,omitempty"`
 	// collisionProtection applies to this object only.
@@ -465,18 +453,17 @@ type RevisionObject struct {
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
 }
 
-// ProgressionProbe makes a phase wait until the objects it selects fulfil all
-// its assertions.
+// ProgressionProbe makes a phase wait until all selected objects fulfil all assertions.
 type ProgressionProbe struct {
-	// selector picks the objects.
+	// selector selects the objects.
 	Selector ProbeSelector `json:"selector"`
-	// assertions must all hold.
+	// assertions must all be true.
 	// +listType=atomic
 	Assertions []ProbeAssertion `json:"assertions"`
 }
 
-// ProbeSelector picks objects of the revision by kind, by labels, or both. At
-// least one must be given.
+// ProbeSelector selects objects of the revision by kind, by labels, or by both. At least one must
+// be given.
 type ProbeSelector struct {
 	// groupKind selects objects of one kind.
 	// +optional
@@ -486,10 +473,10 @@ type ProbeSelector struct {
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }
 
-// ProbeAssertion is one requirement. Exactly one of its members is set.
+// ProbeAssertion is one requirement. Exactly one of its fields is set.
 type ProbeAssertion struct {
-	// conditionEqual requires a condition in status.conditions, current for the
-	// object's generation, to have a status.
+	// conditionEqual requires that a condition in status.conditions has a given status. The
+	// condition must be current for the object's generation.
 	// +optional
 	ConditionEqual *ConditionEqual `json:"conditionEqual,omitempty"`
 	// fieldsEqual requires two fields of the object to be equal.
@@ -507,7 +494,7 @@ type ProbeAssertion struct {
 type ConditionEqual struct {
 	// type of the condition.
 	Type string `json:"type"`
-	// status that it must have: True, False or Unknown.
+	// status that the condition must have: True, False or Unknown.
 	Status metav1.ConditionStatus `json:"status"`
 }
 
@@ -516,76 +503,75 @@ type ConditionEqual struct {
 type FieldsEqual struct {
 	// fieldA is the path of a field, parts joined by dots.
 	FieldA string `json:"fieldA"`
-	// fieldB is the path of the field that must equal it.
+	// fieldB is the path of the field that must equal fieldA.
 	FieldB string `json:"fieldB"`
 }
 
-// FieldValue names a field by path and the value it must have.
+// FieldValue names a field by path and the value that it must have.
 type FieldValue struct {
 	// fieldPath is the path of the field, parts joined by dots.
 	FieldPath string `json:"fieldPath"`
-	// value it must have, as text: numbers and booleans in their JSON form.
+	// value that the field must have, as text. Numbers and booleans are in their JSON form.
 	Value string `json:"value"`
 }
 
-// CELAssertion is a CEL expression and what to say when it is false.
+// CELAssertion is a CEL expression and the message for a false result.
 type CELAssertion struct {
-	// expression over `self`, the live object; its type is bool.
+	// expression over `self`, the live object. It must return a bool.
 	Expression string `json:"expression"`
-	// message when the expression is false.
+	// message to report when the expression is false.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
 // Condition types of a revision.
 const (
-	// ConditionReady is True when the revision Succeeded once and is Available
-	// now, at this generation. A new revision has it as Unknown.
+	// ConditionReady is True when the revision has Succeeded once and is Available now, at this
+	// generation. It is Unknown for a new revision.
 	ConditionReady = "Ready"
-	// ConditionAvailable is True when all objects are as rolled out and pass
-	// their probes.
+	// ConditionAvailable is True when all objects match their manifests and pass their probes.
 	ConditionAvailable = "Available"
-	// ConditionProgressing is True while the rollout, an archival or a teardown
-	// goes on, False when it is done.
+	// ConditionProgressing is True during a rollout, an archival or a teardown, and False
+	// afterwards.
 	ConditionProgressing = "Progressing"
 	// ConditionSucceeded turns True when the rollout is complete for the first
 	// time, and stays True.
 	ConditionSucceeded = "Succeeded"
-	// ConditionFailing is True when only a person can help, or the API server has
-	// refused an object for two minutes for the same reason.
+	// ConditionFailing is True when the revision needs a person. It is also True when the API
+	// server has refused an object for two minutes for the same reason.
 	ConditionFailing = "Failing"
-	// ConditionStalled is True when nothing moves: only a person can help, or the
+	// ConditionStalled is True when the rollout makes no progress: it needs a person, or its
 	// progress deadline has passed (kstatus).
 	ConditionStalled = "Stalled"
-	// ConditionRolledBack is True when the next revision of the extension brought an
-	// earlier one back, and False when that should have happened by itself and
-	// did not. Others do not have it.
+	// ConditionRolledBack is True when the next revision of the extension is a rollback from this
+	// revision. It is False when an automatic rollback was due and did not happen. Other revisions
+	// do not have this condition.
 	ConditionRolledBack = "RolledBack"
-	// ConditionDriftReported is True while ReportDriftUntilAnnotation has changes of others to the
-	// objects reported and not repaired. Others do not have it.
+	// ConditionDriftReported is True while ReportDriftUntilAnnotation makes Penstock report drift
+	// and not repair it. Other revisions do not have this condition.
 	ConditionDriftReported = "DriftReported"
-	// ConditionHeld, on the newest revision of an extension, is True while a rollback
-	// keeps the extension's owner from rolling forward.
+	// ConditionHeld, on the newest revision of an extension, is True while a rollback keeps the
+	// extension's owner from creating revisions.
 	ConditionHeld = "Held"
 )
 
-// PhaseState says how far a phase is.
+// PhaseState is the progress of a phase in one word.
 // +enum
 type PhaseState string
 
 const (
-	// PhaseStatePending has not been reached.
+	// PhaseStatePending means that the rollout has not reached the phase.
 	PhaseStatePending PhaseState = "Pending"
-	// PhaseStateProgressing is being applied, or waits for probes.
+	// PhaseStateProgressing means that Penstock applies the objects, or waits for their probes.
 	PhaseStateProgressing PhaseState = "Progressing"
-	// PhaseStateAvailable is applied, and its probes pass.
+	// PhaseStateAvailable means that the objects are applied and pass their probes.
 	PhaseStateAvailable PhaseState = "Available"
-	// PhaseStateFailing has objects that only a person can help, or that have been
-	// refused for long.
+	// PhaseStateFailing means that an object needs a person, or that the API server has refused an
+	// object for two minutes.
 	PhaseStateFailing PhaseState = "Failing"
-	// PhaseStateSuperseded has only objects that belong to newer revisions.
+	// PhaseStateSuperseded means that all objects of the phase belong to newer revisions.
 	PhaseStateSuperseded PhaseState = "Superseded"
-	// PhaseStateArchived was given up.
+	// PhaseStateArchived means that the revision was archived.
 	PhaseStateArchived PhaseState = "Archived"
 )
 
@@ -594,11 +580,11 @@ type ClusterExtensionRevisionStatus struct {
 	// observedGeneration is the generation that status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// requestedBy is the user who created the revision. The server stamps it.
+	// requestedBy is the user who created the revision. The server sets it.
 	// +optional
 	RequestedBy *Requester `json:"requestedBy,omitempty"`
-	// conditions are Ready, Available, Progressing, Succeeded, Failing and
-	// Stalled, and where there is something to say, RolledBack and Held.
+	// conditions are Ready, Available, Progressing, Succeeded, Failing and Stalled. Some revisions
+	// also have RolledBack, DriftReported or Held.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -610,28 +596,28 @@ type ClusterExtensionRevisionStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Phases []PhaseStatus `json:"phases,omitempty"`
-	// metricChecks are the last answers of spec.metricChecks.
+	// metricChecks are the last measurements of spec.metricChecks.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	MetricChecks []MetricMeasurement `json:"metricChecks,omitempty"`
 }
 
-// MetricMeasurement is the last answer of a MetricCheck.
+// MetricMeasurement is the last measurement of a MetricCheck.
 type MetricMeasurement struct {
 	// name of the MetricCheck.
 	Name string `json:"name"`
-	// time of the answer.
+	// time of the measurement.
 	Time metav1.Time `json:"time"`
 	// verdict is Yes, No or Unknown.
 	Verdict MetricVerdict `json:"verdict"`
 	// value of the sample; empty when there is no usable sample.
 	// +optional
 	Value string `json:"value,omitempty"`
-	// message says why the verdict is not Yes.
+	// message is the reason of a verdict other than Yes.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// digest is that of the spec of the MetricCheck. An answer to another spec does not count.
+	// digest of the spec of the MetricCheck. A measurement for another spec does not count.
 	// +optional
 	Digest string `json:"digest,omitempty"`
 }
@@ -641,11 +627,11 @@ type MetricVerdict string
 
 // Verdicts of measurements.
 const (
-	// MetricYes is a sample within the bounds.
+	// MetricYes means that the sample is within the bounds.
 	MetricYes MetricVerdict = "Yes"
-	// MetricNo is a sample outside of the bounds.
+	// MetricNo means that the sample is outside of the bounds.
 	MetricNo MetricVerdict = "No"
-	// MetricUnknown is no usable sample.
+	// MetricUnknown means that there is no usable sample.
 	MetricUnknown MetricVerdict = "Unknown"
 )
 
@@ -653,7 +639,7 @@ const (
 type Requester struct {
 	// username of the requester.
 	Username string `json:"username"`
-	// uid of the requester, when the authenticator gave one.
+	// uid of the requester, if the authenticator provided it.
 	// +optional
 	UID string `json:"uid,omitempty"`
 	// groups of the requester.
@@ -665,7 +651,7 @@ type Requester struct {
 	Extra map[string]ExtraValue `json:"extra,omitempty"`
 }
 
-// ExtraValue is a list of values of one extra key.
+// ExtraValue is the list of values of one extra key.
 type ExtraValue []string
 
 // PhaseStatus is the progress of a phase.
@@ -677,28 +663,28 @@ type PhaseStatus struct {
 	State PhaseState `json:"state"`
 	// objects is the number of objects of the phase.
 	Objects int32 `json:"objects"`
-	// applied is the number of objects that are in the cluster with the content of this revision.
+	// applied is the number of objects in the cluster that have the content of this revision.
 	// +optional
 	Applied int32 `json:"applied,omitempty"`
 	// available is the number of applied objects that pass their probes.
 	// +optional
 	Available int32 `json:"available,omitempty"`
-	// superseded is the number of objects that belong to a newer revision by now.
+	// superseded is the number of objects that belong to a newer revision.
 	// +optional
 	Superseded int32 `json:"superseded,omitempty"`
 	// failing lists the objects that hold the phase back, at most 20.
 	// +optional
 	// +listType=atomic
 	Failing []ObjectFailure `json:"failing,omitempty"`
-	// failingOmitted is the number of entries that are left out.
+	// failingOmitted is the number of failing objects that the list omits.
 	// +optional
 	FailingOmitted int32 `json:"failingOmitted,omitempty"`
-	// startedAt is the time at which the rollout of the phase began. It never changes. Pending
-	// phases and phases of imported revisions have none.
+	// startedAt is the time at which the rollout of the phase began. It never changes. It is absent
+	// for Pending phases and for phases of imported revisions.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// availableAt is the time at which the phase was Available for the first time. It does not
-	// change while objects are repaired, or when the phase is archived.
+	// change when objects are repaired, or when the phase is archived.
 	// +optional
 	AvailableAt *metav1.Time `json:"availableAt,omitempty"`
 }
@@ -709,17 +695,16 @@ type ObjectFailure struct {
 	APIVersion string `json:"apiVersion"`
 	// kind of the object.
 	Kind string `json:"kind"`
-	// namespace of the object; empty for cluster-scoped ones.
+	// namespace of the object; empty for cluster-scoped objects.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
 	Name string `json:"name"`
-	// reason in one CamelCase word, such as Collision, ProbeFailed or
-	// ApplyRejected.
+	// reason is one CamelCase word, such as Collision, ProbeFailed or ApplyRejected.
 	Reason string `json:"reason"`
-	// message for a person.
+	// message explains the failure to a person.
 	Message string `json:"message"`
-	// cause is the known cause for which the object is not ready.
+	// cause is the reason why the object is not ready, if it is known.
 	// +optional
 	Cause *FailureCause `json:"cause,omitempty"`
 }

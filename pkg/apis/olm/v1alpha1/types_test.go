@@ -189,8 +189,8 @@ func TestManifestsOptions(t *testing.T) {
 	}
 }
 
-// The subresource manifests answers with a list for kubectl, whose items are
-// the manifests as they are.
+// The subresource manifests returns a list that kubectl can read. Its items are the unchanged
+// manifests.
 func TestManifestListIsAList(t *testing.T) {
 	scheme := newScheme()
 	list := &v1alpha1.RevisionManifestList{Items: []runtime.RawExtension{
@@ -202,7 +202,7 @@ func TestManifestListIsAList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// kubectl turns YAML into JSON and decodes that without a scheme.
+	// kubectl converts YAML to JSON and decodes the JSON without a scheme.
 	asYAML, err := kyaml.JSONToYAML(encoded)
 	if err != nil {
 		t.Fatal(err)

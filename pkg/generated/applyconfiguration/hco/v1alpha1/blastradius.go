@@ -13,9 +13,10 @@ type BlastRadiusApplyConfiguration struct {
 	Pools []string `json:"pools,omitempty"`
 	// nodes is the number of nodes that get the change.
 	Nodes *int64 `json:"nodes,omitempty"`
-	// reboot tells whether they reboot.
+	// reboot is true if the nodes reboot.
 	Reboot *bool `json:"reboot,omitempty"`
-	// waves is the number of rounds that the change takes, by the maxUnavailable of the pools.
+	// waves is the number of groups of nodes that get the change one after another, by the
+	// maxUnavailable of the pools.
 	Waves *int64 `json:"waves,omitempty"`
 }
 

@@ -16,16 +16,16 @@ import (
 // ConfigurationPlanApplyConfiguration represents a declarative configuration of the ConfigurationPlan type for use
 // with apply.
 //
-// ConfigurationPlan is a change to the configuration of components that belong to
-// others. It is computed, shown, approved and executed, in this order, and watched
-// afterwards.
+// ConfigurationPlan is a change to the configuration of components that other operators own.
+// Penstock computes the plan and shows it. Once users have approved it, Penstock executes it, and
+// then watches the targets.
 type ConfigurationPlanApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is the request.
 	Spec *ConfigurationPlanSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the plan that was computed, and its progress.
+	// status is the computed plan and its progress.
 	Status *ConfigurationPlanStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -16,52 +16,52 @@ import (
 type ConfigurationPlanSpecApplyConfiguration struct {
 	// profile is the profile to configure. It is immutable. Valid values: "LoadAwareRebalancing",
 	// "HighDensitySwap", "NodeHealthRemediation", and the name of any
-	// ConfigurationProfileDefinition; kubectl get configprofile lists all profiles.
+	// ConfigurationProfileDefinition. kubectl get configprofile lists all profiles.
 	Profile *hcov1alpha1.ProfileName `json:"profile,omitempty"`
-	// action decides about the plan: DryRun computes it and waits for an approval, Apply approves
-	// and executes it, Ignore does nothing and watches nothing. Setting Apply, and any change of
-	// spec while it is Apply, needs the verb approve. While a plan waits for approval, the write
-	// that sets Apply must say which plan was reviewed: by approvedPlanHash, or by
-	// metadata.resourceVersion.
+	// action decides about the plan. DryRun computes the plan and waits for an approval. Apply
+	// approves and executes it. Ignore does nothing, and Penstock does not watch the targets.
+	// Setting Apply, and any change of spec while action is Apply, needs the verb approve. While a
+	// plan waits for approval, the write that sets Apply must name the reviewed plan with
+	// approvedPlanHash or metadata.resourceVersion.
 	Action *hcov1alpha1.Action `json:"action,omitempty"`
-	// failurePolicy decides about the other items after one has failed: Abort leaves the rest
-	// Pending, Continue goes on with the next.
+	// failurePolicy decides about the remaining items after an item has failed. Abort leaves them
+	// Pending. Continue executes the next item.
 	FailurePolicy *hcov1alpha1.FailurePolicy `json:"failurePolicy,omitempty"`
 	// onConflict decides about fields that belong to other field managers and would get other
-	// values. Block shows the plan with the owners of the fields, and executes nothing. Take
+	// values. Block shows the plan with the owners of the fields, and does not execute it. Take
 	// takes the fields.
 	OnConflict *hcov1alpha1.ConflictPolicy `json:"onConflict,omitempty"`
-	// options of the profile. Only the member of the plan's own profile may be set.
+	// options of the profile. Only the options of the plan's profile can be set.
 	Options *PlanOptionsApplyConfiguration `json:"options,omitempty"`
 	// waitTimeout bounds the time until an item is healthy, such as 2h30m. Without it there is no
-	// limit. The time that a pool is paused does not count.
+	// limit. The time for which a pool is paused does not count.
 	WaitTimeout *v1.Duration `json:"waitTimeout,omitempty"`
-	// approvedPlanHash is the hash, as in status.planHash, of the only plan that may
-	// be executed. Any other plan waits in ReviewRequired.
+	// approvedPlanHash is the status.planHash of the only plan that Penstock may execute. A plan
+	// with another hash waits in ReviewRequired.
 	ApprovedPlanHash *string `json:"approvedPlanHash,omitempty"`
-	// expiresAfter bounds the time between the computation and the approval of a plan. After it
-	// the plan expires, and is computed again. Default: 24h.
+	// expiresAfter bounds the time between the computation and the approval of a plan. After that
+	// time the plan expires, and Penstock computes it again. Default: 24h.
 	ExpiresAfter *v1.Duration `json:"expiresAfter,omitempty"`
-	// window bounds the execution: no item begins outside the window, and an item that has begun
-	// is not interrupted. It is part of the plan that is approved. Without it an approved plan
-	// begins at once.
+	// window bounds the execution. No item begins outside the window. An item that has begun is not
+	// interrupted. Without a window, an approved plan begins at once. The window is part of the
+	// approved plan.
 	Window *PlanWindowApplyConfiguration `json:"window,omitempty"`
-	// expires is until when the plan may be executed: no item begins at or after that
-	// time, and the plan has to be approved again, with a later time. It is part of the
-	// plan that is approved. Without it an approval lasts until it is used or withdrawn.
+	// expires is the end of the approval. No item begins at or after that time. The plan then needs
+	// a later time and another approval. Without it, an approval lasts until it is used or
+	// withdrawn. It is part of the approved plan.
 	Expires *v1.Time `json:"expires,omitempty"`
-	// approvals is the number of people who must approve the plan, 1 to 5. Default: 1. Above 1,
-	// users who created the plan, or changed more of spec than action and approvedPlanHash,
-	// cannot approve it. It can be raised, but not lowered.
+	// approvals is the number of users who must approve the plan, 1 to 5. Default: 1. Above 1, a
+	// user cannot approve the plan if that user created it, or changed more of spec than action and
+	// approvedPlanHash. The number can be raised, but not lowered.
 	Approvals *int32 `json:"approvals,omitempty"`
-	// requires are other profiles that have to be in effect: an item of this plan begins
-	// only while a plan of each of them is Completed. At most 8. It is part of the plan
-	// that is approved. A plan that restores the state before a run ignores it.
+	// requires lists other profiles that must be in effect, at most 8. An item of this plan begins
+	// only while each of these profiles has a Completed plan. A plan that restores the state before
+	// a run ignores the list. It is part of the approved plan.
 	Requires []hcov1alpha1.ProfileName `json:"requires,omitempty"`
-	// restoreRun makes the plan restore the fields that this run set to what the
-	// targets had before the run, instead of applying the profile. The subresource
-	// rollback sets it. It is unset when the plan is computed anew after the restore,
-	// and by other options or action Ignore.
+	// restoreRun is the number of a run. The plan then restores the fields that this run set, to
+	// their values before the run, and does not apply the profile. The subresource rollback sets
+	// it. Penstock clears it when it computes the plan again after the restore, and when options
+	// change or action is Ignore.
 	RestoreRun *int64 `json:"restoreRun,omitempty"`
 }
 

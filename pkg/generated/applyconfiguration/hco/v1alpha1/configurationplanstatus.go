@@ -13,17 +13,17 @@ import (
 // ConfigurationPlanStatusApplyConfiguration represents a declarative configuration of the ConfigurationPlanStatus type for use
 // with apply.
 //
-// ConfigurationPlanStatus is the plan that was computed, and its progress.
+// ConfigurationPlanStatus is the computed plan and its progress.
 type ConfigurationPlanStatusApplyConfiguration struct {
 	// phase is the state of the plan.
 	Phase *hcov1alpha1.Phase `json:"phase,omitempty"`
 	// observedGeneration is the generation of spec that status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// planHash identifies the plan: it covers the desired state of all items, the
-	// targets as they were found, the impact, and spec.window, spec.expires,
-	// spec.approvals and spec.requires.
+	// planHash identifies the plan. It covers the desired state of all items, the targets as
+	// Penstock found them, the impact, and spec.window, spec.expires, spec.approvals and
+	// spec.requires.
 	PlanHash *string `json:"planHash,omitempty"`
-	// sourceSnapshotHash covers the targets as they were found.
+	// sourceSnapshotHash covers the targets as Penstock found them.
 	SourceSnapshotHash *string `json:"sourceSnapshotHash,omitempty"`
 	// inputsHash covers the parts of spec that the plan was computed from.
 	InputsHash *string `json:"inputsHash,omitempty"`
@@ -31,35 +31,35 @@ type ConfigurationPlanStatusApplyConfiguration struct {
 	OperatorVersion *string `json:"operatorVersion,omitempty"`
 	// draftedAt is the time at which the plan was computed.
 	DraftedAt *v1.Time `json:"draftedAt,omitempty"`
-	// manifests names where the desired state of the items is stored; it is read
-	// at the subresource manifests.
+	// manifests is the name of the stored desired state of the items. The subresource manifests
+	// returns it.
 	Manifests *string `json:"manifests,omitempty"`
-	// captured names where the targets are stored as they were found.
+	// captured is the name of the stored copy of the targets as Penstock found them.
 	Captured *string `json:"captured,omitempty"`
 	// impactSeverity is the highest severity of the items.
 	ImpactSeverity *hcov1alpha1.ImpactSeverity `json:"impactSeverity,omitempty"`
-	// diff has the changes of all items, bounded: fields, and the values that the plan sets and
-	// the targets do not have.
+	// diff has the changes of all items, bounded in size: the fields, and the values that the plan
+	// sets and the targets do not have.
 	Diff *string `json:"diff,omitempty"`
 	// items are the steps of the plan, in their order.
 	Items []PlanItemApplyConfiguration `json:"items,omitempty"`
 	// approval names the approved hash and the users who approved it. The server writes it.
 	Approval *PlanApprovalApplyConfiguration `json:"approval,omitempty"`
-	// requestedBy are the names of those who created the plan, or changed more of spec
-	// than action and approvedPlanHash: the first, and the newest of the others. The
-	// server writes it.
+	// requestedBy names every user who created the plan, or changed more of spec than action and
+	// approvedPlanHash, at most 16. The server writes it. When the list is full, the server refuses
+	// such a change by another user.
 	RequestedBy []string `json:"requestedBy,omitempty"`
-	// window is the window that is open for the plan, or opens next. It is set while the
-	// plan waits or is executed, if spec.window is set.
+	// window is the open or next window of the plan. It is set while the plan waits or is executed,
+	// if spec.window is set.
 	Window *PlanWindowStatusApplyConfiguration `json:"window,omitempty"`
-	// run is the number of the current or last execution; 0 before the first.
+	// run is the number of the current or last execution; 0 before the first execution.
 	Run *int64 `json:"run,omitempty"`
-	// message says what to do next.
+	// message describes the next step to a person.
 	Message *string `json:"message,omitempty"`
 	// conditions summarize the plan.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// definition is the ConfigurationProfileDefinition that the plan was computed
-	// from, for a profile of your own.
+	// definition is the ConfigurationProfileDefinition that the plan was computed from. Only plans
+	// of user-defined profiles have it.
 	Definition *PlanDefinitionApplyConfiguration `json:"definition,omitempty"`
 }
 

@@ -16,9 +16,9 @@ import (
 // ConfigurationProfileDefinitionApplyConfiguration represents a declarative configuration of the ConfigurationProfileDefinition type for use
 // with apply.
 //
-// ConfigurationProfileDefinition is a profile of your own: what it needs of the cluster,
-// its options, and the objects that it wants, in CEL. A ConfigurationPlan with its name in
-// spec.profile is computed from it, and reviewed, approved and executed as any other.
+// ConfigurationProfileDefinition is a user-defined profile: its requirements, its options, and the
+// desired objects, in CEL. A ConfigurationPlan with its name in spec.profile is computed from it,
+// and is reviewed, approved and executed like every plan.
 type ConfigurationProfileDefinitionApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata. The name is a DNS label.

@@ -11,30 +11,28 @@ import (
 // ConfigurationProfileDefinitionSpecApplyConfiguration represents a declarative configuration of the ConfigurationProfileDefinitionSpec type for use
 // with apply.
 //
-// ConfigurationProfileDefinitionSpec is a profile. Expressions are in CEL, with the
-// functions that Kubernetes has. They can use: facts, what the cluster has of each
-// requirement; options, with defaults; variables; and, in items, live, which is the
-// target as it is, or null.
+// ConfigurationProfileDefinitionSpec is a profile. Expressions are in CEL, with the functions of
+// Kubernetes. They can use four variables: facts, the state of each requirement in the cluster;
+// options, with defaults; variables; and, in items, live, the target in its current state, or null
+// if it does not exist.
 type ConfigurationProfileDefinitionSpecApplyConfiguration struct {
-	// description says in one sentence what the profile is for.
+	// description is the purpose of the profile, in one sentence.
 	Description *string `json:"description,omitempty"`
-	// requirements are the CustomResourceDefinitions that the profile looks at, and what
-	// it does with their objects. The profile can use no others.
+	// requirements are the CustomResourceDefinitions that the profile uses, and its access to their
+	// objects. The profile cannot use other kinds.
 	Requirements []DefinitionRequirementApplyConfiguration `json:"requirements,omitempty"`
-	// prerequisites are further conditions on the cluster. While one is false, plans wait in
-	// PrerequisiteFailed, and show its message.
+	// prerequisites are further conditions on the cluster. While one of them is false, plans wait
+	// in PrerequisiteFailed and show its message.
 	Prerequisites []DefinitionCheckApplyConfiguration `json:"prerequisites,omitempty"`
-	// options is the schema of spec.options.values of plans: an OpenAPI v3 schema of type
-	// object, as CustomResourceDefinitions have it, with defaults and descriptions.
-	// Without it there are no options.
+	// options is the schema of spec.options.values of plans: an OpenAPI v3 schema of type object
+	// with defaults and descriptions, as in CustomResourceDefinitions. Without it, the profile has
+	// no options.
 	Options *hcov1alpha1.JSONObject `json:"options,omitempty"`
-	// validations are expressions over several options that must be true.
+	// validations are expressions about the options that must be true.
 	Validations []DefinitionCheckApplyConfiguration `json:"validations,omitempty"`
-	// variables are expressions with names, such as variables.pools. They may name
-	// variables before them.
+	// variables are named expressions, used as variables.NAME. They may use earlier variables.
 	Variables []DefinitionVariableApplyConfiguration `json:"variables,omitempty"`
-	// items are the targets as they should be, in the order in which they are
-	// configured.
+	// items are the targets in their desired state, in the order of execution.
 	Items []DefinitionItemApplyConfiguration `json:"items,omitempty"`
 }
 

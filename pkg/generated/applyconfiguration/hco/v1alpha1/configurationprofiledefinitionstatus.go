@@ -15,9 +15,9 @@ import (
 type ConfigurationProfileDefinitionStatusApplyConfiguration struct {
 	// observedGeneration is the generation of spec that status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// digest of spec: a plan names the digest that it was computed from.
+	// digest of spec. A plan names the digest that it was computed from.
 	Digest *string `json:"digest,omitempty"`
-	// serviceAccount under which plans of the profile are executed.
+	// serviceAccount that executes plans of the profile.
 	ServiceAccount *string `json:"serviceAccount,omitempty"`
 	// conditions summarize the definition.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`

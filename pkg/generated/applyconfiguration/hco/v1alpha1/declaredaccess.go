@@ -11,7 +11,7 @@ import (
 // DeclaredAccessApplyConfiguration represents a declarative configuration of the DeclaredAccess type for use
 // with apply.
 //
-// DeclaredAccess is a definition's use of one kind.
+// DeclaredAccess is a definition's access to one kind.
 type DeclaredAccessApplyConfiguration struct {
 	// definition is the name of the CustomResourceDefinition.
 	Definition *string `json:"definition,omitempty"`

@@ -7,11 +7,12 @@ package v1alpha1
 // DefinitionBlastRadiusApplyConfiguration represents a declarative configuration of the DefinitionBlastRadius type for use
 // with apply.
 //
-// DefinitionBlastRadius says which nodes an item reaches.
+// DefinitionBlastRadius names the nodes that an item affects.
 type DefinitionBlastRadiusApplyConfiguration struct {
-	// pools is an expression that makes a list of MachineConfigPools, as facts have them.
+	// pools is an expression that returns a list of MachineConfigPools from facts.
 	Pools *string `json:"pools,omitempty"`
-	// reboot is an expression of type bool: whether their nodes reboot. Default: "false".
+	// reboot is an expression that returns a bool: true if the nodes of the pools reboot. Default:
+	// "false".
 	Reboot *string `json:"reboot,omitempty"`
 }
 

@@ -9,9 +9,9 @@ package v1alpha1
 //
 // DefinitionCheck is an expression that must be true.
 type DefinitionCheckApplyConfiguration struct {
-	// expression is of type bool.
+	// expression must return a bool.
 	Expression *string `json:"expression,omitempty"`
-	// message says in words what is missing.
+	// message explains to a person what is missing.
 	Message *string `json:"message,omitempty"`
 }
 

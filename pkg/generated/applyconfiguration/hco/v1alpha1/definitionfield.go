@@ -9,10 +9,10 @@ package v1alpha1
 //
 // DefinitionField is a field of a schema.
 type DefinitionFieldApplyConfiguration struct {
-	// path such as spec.profiles[]; "[]" stands for the items of a list.
+	// path such as spec.profiles[]; "[]" means the items of a list.
 	Path *string `json:"path,omitempty"`
-	// optional means that the profile works without the field. While any other field is
-	// missing, plans wait in PrerequisiteFailed.
+	// optional is true if the profile works without the field. While a field that is not optional
+	// is missing, plans wait in PrerequisiteFailed. Default: false.
 	Optional *bool `json:"optional,omitempty"`
 }
 

@@ -11,26 +11,27 @@ package v1alpha1
 type DefinitionItemApplyConfiguration struct {
 	// name of the item.
 	Name *string `json:"name,omitempty"`
-	// when is an expression of type bool; without it the item is always there.
+	// when is an expression that returns a bool. The plan has the item if it is true. Default:
+	// true.
 	When *string `json:"when,omitempty"`
-	// target is the object that is configured.
+	// target is the object to configure.
 	Target *DefinitionTargetApplyConfiguration `json:"target,omitempty"`
-	// object is an expression that makes the object, with every field that matters and no
-	// other. It may leave out apiVersion, kind, and the name and namespace in metadata,
-	// which follow from target; if it has them, they must match target.
+	// object is an expression that returns the object, with only the fields to configure. It may
+	// leave out apiVersion, kind, metadata.name and metadata.namespace, which follow from target.
+	// If it has them, they must match target.
 	Object *string `json:"object,omitempty"`
 	// blastRadius has the nodes that the item affects.
 	BlastRadius *DefinitionBlastRadiusApplyConfiguration `json:"blastRadius,omitempty"`
-	// impact is an expression that makes None, Low, Medium or High. It may name blast,
-	// with pools, nodes, waves and reboot.
+	// impact is an expression that returns None, Low, Medium or High. It may use blast, with pools,
+	// nodes, waves and reboot.
 	Impact *string `json:"impact,omitempty"`
-	// reason is an expression that says why, as text. It may name blast.
+	// reason is an expression that returns the reason of the impact, as text. It may use blast.
 	Reason *string `json:"reason,omitempty"`
-	// notes is an expression that makes a list of texts for reviewers. It may name blast.
-	// All users who may read plans see them.
+	// notes is an expression that returns a list of texts for reviewers. It may use blast. All
+	// users who can read plans see them.
 	Notes *string `json:"notes,omitempty"`
-	// waits are conditions that the target has to meet before the next item begins,
-	// besides those that its kind has anyway.
+	// waits are conditions that the target must meet before the next item begins. The built-in
+	// conditions of its kind still apply.
 	Waits []DefinitionWaitApplyConfiguration `json:"waits,omitempty"`
 }
 

@@ -11,24 +11,24 @@ import (
 // DefinitionRequirementApplyConfiguration represents a declarative configuration of the DefinitionRequirement type for use
 // with apply.
 //
-// DefinitionRequirement is a CustomResourceDefinition that a profile looks at.
+// DefinitionRequirement is a CustomResourceDefinition that a profile uses.
 type DefinitionRequirementApplyConfiguration struct {
-	// name under which expressions find it: facts.NAME. A CEL identifier.
+	// name of the requirement in expressions: facts.NAME. It must be a CEL identifier.
 	Name *string `json:"name,omitempty"`
 	// definition is the name of the CustomResourceDefinition, such as
 	// kubeletconfigs.machineconfiguration.openshift.io.
 	Definition *string `json:"definition,omitempty"`
-	// kind that it defines, such as KubeletConfig.
+	// kind that the CustomResourceDefinition defines, such as KubeletConfig.
 	Kind *string `json:"kind,omitempty"`
-	// access is the profile's use of the objects: Schema, Read or Write. The ServiceAccount of
-	// the profile gets the verbs for that, and users who write the definition must have them in
+	// access is the profile's access to the objects: Schema, Read or Write. The ServiceAccount of
+	// the profile gets the verbs for it. Users who write the definition must have these verbs in
 	// the whole cluster. Default: Schema.
 	Access *hcov1alpha1.DefinitionAccess `json:"access,omitempty"`
-	// install says what to install where the definition is missing.
+	// install names the component to install if the CustomResourceDefinition is missing.
 	Install *string `json:"install,omitempty"`
-	// optional means that the profile works without it.
+	// optional is true if the profile works without the CustomResourceDefinition. Default: false.
 	Optional *bool `json:"optional,omitempty"`
-	// fields of the schema that expressions ask for: facts.NAME.fields[PATH].
+	// fields of the schema that expressions check: facts.NAME.fields[PATH].
 	Fields []DefinitionFieldApplyConfiguration `json:"fields,omitempty"`
 }
 

@@ -11,7 +11,7 @@ package v1alpha1
 type DefinitionTargetApplyConfiguration struct {
 	// requirement is the name of a requirement with access Write.
 	Requirement *string `json:"requirement,omitempty"`
-	// namespace of the object, empty for none.
+	// namespace of the object; empty for cluster-scoped objects.
 	Namespace *string `json:"namespace,omitempty"`
 	// name of the object.
 	Name *string `json:"name,omitempty"`

@@ -7,11 +7,11 @@ package v1alpha1
 // DefinitionVariableApplyConfiguration represents a declarative configuration of the DefinitionVariable type for use
 // with apply.
 //
-// DefinitionVariable is an expression with a name.
+// DefinitionVariable is a named expression.
 type DefinitionVariableApplyConfiguration struct {
-	// name is a CEL identifier.
+	// name of the variable. It must be a CEL identifier.
 	Name *string `json:"name,omitempty"`
-	// expression makes the value.
+	// expression that returns the value.
 	Expression *string `json:"expression,omitempty"`
 }
 

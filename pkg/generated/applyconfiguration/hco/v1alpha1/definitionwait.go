@@ -9,13 +9,13 @@ package v1alpha1
 //
 // DefinitionWait is a condition that a plan waits for.
 type DefinitionWaitApplyConfiguration struct {
-	// expression is of type bool. live is the target at that time, and facts are the facts
-	// at that time. While the expression cannot be evaluated, for instance because there
-	// is no status yet, the plan waits.
+	// expression must return a bool. It uses the current state of live and of facts. While it
+	// cannot be evaluated, for instance because the target has no status yet, the plan waits.
 	Expression *string `json:"expression,omitempty"`
-	// message says in words what the plan waits for.
+	// message describes what the plan waits for.
 	Message *string `json:"message,omitempty"`
-	// messageExpression makes a message that says more, such as how many nodes are ready.
+	// messageExpression is an expression that returns a more detailed message, such as the number
+	// of ready nodes.
 	MessageExpression *string `json:"messageExpression,omitempty"`
 }
 

@@ -13,23 +13,22 @@ import (
 //
 // HighDensitySwapOptions are the options of the profile HighDensitySwap.
 type HighDensitySwapOptionsApplyConfiguration struct {
-	// enableSwap gives worker nodes swap, which reboots them. Default: true.
+	// enableSwap gives worker nodes swap. This reboots them. Default: true.
 	EnableSwap *bool `json:"enableSwap,omitempty"`
-	// swapSource is the place of the swap of worker nodes: an existing Partition, or a File that
-	// is created. Default: Partition.
+	// swapSource is the place of the swap of worker nodes: Partition is an existing partition, File
+	// is a file that Penstock creates. Default: Partition.
 	SwapSource *hcov1alpha1.SwapSource `json:"swapSource,omitempty"`
-	// partitionLabel is the label of the partition (of its entry in the partition table).
-	// The partition has to be formatted as swap; otherwise it is left alone. Default:
-	// CNV_SWAP.
+	// partitionLabel is the label of the partition in the partition table. The partition must be
+	// formatted as swap; otherwise it is not used. Default: CNV_SWAP.
 	PartitionLabel *string `json:"partitionLabel,omitempty"`
 	// fileSizeMiB is the size of the file in MiB, 1024 to 1048576. It is required for swapSource
-	// File. A node where it would leave less than a fifth of the file system free goes without
-	// swap.
+	// File. A node gets no swap if the file would leave less than 20 percent of the file system
+	// free.
 	FileSizeMiB *int32 `json:"fileSizeMiB,omitempty"`
 	// memoryToRequestRatio is the memory of virtual machines in percent of their memory requests,
-	// 100 to 300. Above 120 it needs enableSwap. Default: 150, and 100 without swap.
+	// 100 to 300. A value above 120 needs enableSwap. Default: 150, and 100 without swap.
 	MemoryToRequestRatio *int32 `json:"memoryToRequestRatio,omitempty"`
-	// enableKSM has nodes merge equal pages of memory of virtual machines. Default: true.
+	// enableKSM makes nodes merge identical memory pages of virtual machines. Default: true.
 	EnableKSM *bool `json:"enableKSM,omitempty"`
 }
 

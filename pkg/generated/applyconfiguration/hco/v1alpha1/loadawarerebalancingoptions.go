@@ -13,23 +13,23 @@ import (
 //
 // LoadAwareRebalancingOptions are the options of the profile LoadAwareRebalancing.
 type LoadAwareRebalancingOptionsApplyConfiguration struct {
-	// enablePSIMetrics makes worker nodes report pressure (kernel argument psi=1),
-	// which reboots those that do not yet. Default: true.
+	// enablePSIMetrics makes worker nodes report pressure (kernel argument psi=1). Nodes without
+	// this argument reboot. Default: true.
 	EnablePSIMetrics *bool `json:"enablePSIMetrics,omitempty"`
-	// deschedulingIntervalSeconds is the time between runs of the descheduler, 60
-	// to 86400. Default: 60.
+	// deschedulingIntervalSeconds is the time between runs of the descheduler, in seconds, 60 to
+	// 86400. Default: 60.
 	DeschedulingIntervalSeconds *int32 `json:"deschedulingIntervalSeconds,omitempty"`
-	// mode of the descheduler: Automatic evicts, Predictive only says what it would
-	// evict. Default: Automatic.
+	// mode of the descheduler. Automatic evicts Pods. Predictive only reports the Pods that it
+	// would evict. Default: Automatic.
 	Mode *hcov1alpha1.DeschedulerMode `json:"mode,omitempty"`
-	// deviationThresholds is the allowed distance of a node from the mean: Low, Medium, High,
+	// deviationThresholds is the allowed deviation of a node from the mean: Low, Medium, High,
 	// AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default: AsymmetricLow.
 	DeviationThresholds *hcov1alpha1.DeviationThresholds `json:"deviationThresholds,omitempty"`
-	// evictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000. Without
-	// it, the limit that HyperConverged has for live migrations applies.
+	// evictionLimitTotal bounds concurrent evictions in the cluster, 1 to 1000. Default: the limit
+	// for live migrations in HyperConverged.
 	EvictionLimitTotal *int32 `json:"evictionLimitTotal,omitempty"`
-	// evictionLimitNode bounds evictions from a node at a time, 1 to 100. Without it,
-	// the limit that HyperConverged has for live migrations applies.
+	// evictionLimitNode bounds concurrent evictions from a node, 1 to 100. Default: the limit for
+	// live migrations in HyperConverged.
 	EvictionLimitNode *int32 `json:"evictionLimitNode,omitempty"`
 }
 

@@ -14,25 +14,25 @@ import (
 //
 // NodeHealthRemediationOptions are the options of the profile NodeHealthRemediation.
 type NodeHealthRemediationOptionsApplyConfiguration struct {
-	// remediator is the operator that remediates a node. SelfNode has the node reboot itself, and
-	// FenceAgents power-cycles it. Automatic is FenceAgents if a template for it exists, and else
-	// SelfNode. Default: Automatic.
+	// remediator is the operator that remediates a node. SelfNode makes the node reboot itself.
+	// FenceAgents power-cycles the node. Automatic means FenceAgents if a template for it exists,
+	// and otherwise SelfNode. Default: Automatic.
 	Remediator *hcov1alpha1.Remediator `json:"remediator,omitempty"`
-	// template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to
-	// use. Without it, the only existing template is used, or the one that Self Node
-	// Remediation made.
+	// template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to use. Without
+	// it, Penstock uses the only existing template, or the template that Self Node Remediation
+	// created.
 	Template *TemplateReferenceApplyConfiguration `json:"template,omitempty"`
-	// nodeSelector selects the worker nodes that are checked, by their labels. Control
-	// planes are never among them. Without it all worker nodes are.
+	// nodeSelector selects the worker nodes to check, by their labels. It never selects control
+	// plane nodes. Without it, all worker nodes are checked.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// minHealthy is the number of these nodes that must be healthy before any of them is
-	// remediated: a number, or a percentage such as 51%, which is rounded up. Default: 51%.
+	// minHealthy is the number of these nodes that must be healthy before a node is remediated. It
+	// is a number, or a percentage such as 51%, which is rounded up. Default: 51%.
 	MinHealthy *intstr.IntOrString `json:"minHealthy,omitempty"`
-	// unhealthyConditions are the conditions of a node, any of which makes it unhealthy
-	// when it lasts. At most 10. Default: Ready is False or Unknown for 5m.
+	// unhealthyConditions are conditions of a node. A node is unhealthy if one of them lasts for
+	// its duration. At most 10. Default: Ready is False or Unknown for 5m.
 	UnhealthyConditions []UnhealthyConditionApplyConfiguration `json:"unhealthyConditions,omitempty"`
-	// includeControlPlane has control planes checked and remediated, too, one at a time.
-	// Default: false.
+	// includeControlPlane also checks and remediates control plane nodes, one at a time. Default:
+	// false.
 	IncludeControlPlane *bool `json:"includeControlPlane,omitempty"`
 }
 

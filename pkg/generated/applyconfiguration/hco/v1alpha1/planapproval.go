@@ -18,24 +18,23 @@ type PlanApprovalApplyConfiguration struct {
 	Username *string `json:"username,omitempty"`
 	// uid of the approver.
 	UID *string `json:"uid,omitempty"`
-	// groups of the approver, at the time.
+	// groups of the approver at the time of the approval.
 	Groups []string `json:"groups,omitempty"`
 	// extra is additional information from the authenticator, such as the scopes of a
 	// token.
 	Extra map[string]hcov1alpha1.ExtraValue `json:"extra,omitempty"`
 	// time of the approval.
 	Time *v1.Time `json:"time,omitempty"`
-	// planHash is the plan that is approved. It is empty for a standing approval
-	// until the first plan is computed.
+	// planHash is the hash of the approved plan. For a standing approval, it is empty until the
+	// first plan is computed.
 	PlanHash *string `json:"planHash,omitempty"`
 	// comment of the approver.
 	Comment *string `json:"comment,omitempty"`
 	// mode is Explicit or Standing.
 	Mode *hcov1alpha1.ApprovalMode `json:"mode,omitempty"`
-	// run is the execution that the approval was used for: an approval counts once.
+	// run is the execution that used the approval. An approval can be used once.
 	Run *int64 `json:"run,omitempty"`
-	// others are the further approvers of the same plan, when spec.approvals asks for
-	// more than one.
+	// others are the further approvers of the same plan, if spec.approvals is above 1.
 	Others []PlanApproverApplyConfiguration `json:"others,omitempty"`
 }
 

@@ -18,7 +18,7 @@ type PlanApproverApplyConfiguration struct {
 	Username *string `json:"username,omitempty"`
 	// uid of the approver.
 	UID *string `json:"uid,omitempty"`
-	// groups of the approver, at the time.
+	// groups of the approver at the time of the approval.
 	Groups []string `json:"groups,omitempty"`
 	// extra is additional information from the authenticator, such as the scopes of a
 	// token.

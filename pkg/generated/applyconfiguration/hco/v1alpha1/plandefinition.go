@@ -10,11 +10,11 @@ package v1alpha1
 // PlanDefinition is the definition that a plan was computed from. Later changes of the
 // definition do not change the plan.
 type PlanDefinitionApplyConfiguration struct {
-	// digest of its spec.
+	// digest of the definition's spec.
 	Digest *string `json:"digest,omitempty"`
-	// manifest names where the definition is stored as it was then.
+	// manifest is the name of the stored copy of the definition.
 	Manifest *string `json:"manifest,omitempty"`
-	// requirements are the kinds that it declares, and its use of their objects.
+	// requirements are the kinds that the definition declares, and its access to their objects.
 	Requirements []DeclaredAccessApplyConfiguration `json:"requirements,omitempty"`
 }
 

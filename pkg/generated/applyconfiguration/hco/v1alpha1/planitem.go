@@ -12,44 +12,44 @@ import (
 // PlanItemApplyConfiguration represents a declarative configuration of the PlanItem type for use
 // with apply.
 //
-// PlanItem is one step of a plan: one target as it should be.
+// PlanItem is one step of a plan: the desired state of one target.
 type PlanItemApplyConfiguration struct {
 	// name of the item.
 	Name *string `json:"name,omitempty"`
-	// targetRef is the object that is configured.
+	// targetRef is the object to configure.
 	TargetRef *TargetRefApplyConfiguration `json:"targetRef,omitempty"`
 	// action is the action on the target: Create, Update, Delete or None.
 	Action *hcov1alpha1.ItemAction `json:"action,omitempty"`
-	// impactSeverity is the disturbance by the item.
+	// impactSeverity is the disturbance that the item causes.
 	ImpactSeverity *hcov1alpha1.ImpactSeverity `json:"impactSeverity,omitempty"`
-	// impactReason says why.
+	// impactReason is the reason of impactSeverity, for a person.
 	ImpactReason *string `json:"impactReason,omitempty"`
 	// blastRadius has the nodes that the item affects.
 	BlastRadius *BlastRadiusApplyConfiguration `json:"blastRadius,omitempty"`
 	// digest of the desired state.
 	Digest *string `json:"digest,omitempty"`
-	// fingerprint of the target as it was found; "absent" when there was none.
+	// fingerprint of the target as Penstock found it; "absent" if the target did not exist.
 	Fingerprint *string `json:"fingerprint,omitempty"`
-	// diff has the change, bounded: fields, and the values that the plan sets and the target does
-	// not have. The subresource diff has the whole change.
+	// diff has the change, bounded in size: the fields, and the values that the plan sets and the
+	// target does not have. The subresource diff returns the whole change.
 	Diff *string `json:"diff,omitempty"`
-	// takes are fields of other field managers that would be taken.
+	// takes are fields of other field managers that the item would take.
 	Takes []TakenFieldsApplyConfiguration `json:"takes,omitempty"`
 	// notes are remarks for reviewers.
 	Notes []string `json:"notes,omitempty"`
 	// state is the progress of the item.
 	State *hcov1alpha1.ItemState `json:"state,omitempty"`
-	// message says what the item waits for, or why it failed.
+	// message names what the item waits for, or why it failed.
 	Message *string `json:"message,omitempty"`
 	// startedAt is the time at which the item began.
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
-	// applied is true when the run has written the target.
+	// applied is true if the run has written the target.
 	Applied *bool `json:"applied,omitempty"`
-	// appliedAt is the time at which the run wrote the target. Conditions of the target that are
-	// older prove nothing about it.
+	// appliedAt is the time at which the run wrote the target. Older conditions of the target do
+	// not count.
 	AppliedAt *v1.Time `json:"appliedAt,omitempty"`
-	// pausedSeconds is the time for which the objects that the item waits for were paused. It
-	// does not count for waitTimeout.
+	// pausedSeconds is the time for which the objects that the item waits for were paused, in
+	// seconds. It does not count for waitTimeout.
 	PausedSeconds *int64 `json:"pausedSeconds,omitempty"`
 	// lastTransitionTime is the time of the last change of state.
 	LastTransitionTime *v1.Time `json:"lastTransitionTime,omitempty"`

@@ -11,7 +11,7 @@ import (
 // PlanOptionsApplyConfiguration represents a declarative configuration of the PlanOptions type for use
 // with apply.
 //
-// PlanOptions are the options of the profiles, one member for each.
+// PlanOptions are the options of the profiles, one field for each built-in profile.
 type PlanOptionsApplyConfiguration struct {
 	// loadAwareRebalancing are the options of the profile LoadAwareRebalancing.
 	LoadAwareRebalancing *LoadAwareRebalancingOptionsApplyConfiguration `json:"loadAwareRebalancing,omitempty"`
@@ -19,8 +19,8 @@ type PlanOptionsApplyConfiguration struct {
 	HighDensitySwap *HighDensitySwapOptionsApplyConfiguration `json:"highDensitySwap,omitempty"`
 	// nodeHealthRemediation are the options of the profile NodeHealthRemediation.
 	NodeHealthRemediation *NodeHealthRemediationOptionsApplyConfiguration `json:"nodeHealthRemediation,omitempty"`
-	// values are the options of a profile of your own, as its definition describes them:
-	// kubectl get configprofile NAME -o yaml.
+	// values are the options of a user-defined profile. Its definition describes them: kubectl get
+	// configprofile NAME -o yaml.
 	Values *hcov1alpha1.JSONObject `json:"values,omitempty"`
 }
 

@@ -11,17 +11,16 @@ import (
 // PlanWindowApplyConfiguration represents a declarative configuration of the PlanWindow type for use
 // with apply.
 //
-// PlanWindow is a recurring time.
+// PlanWindow is a recurring period.
 type PlanWindowApplyConfiguration struct {
-	// schedule has the times at which the window opens, in the format of cron: minute, hour, day
-	// of the month, month and day of the week, such as "0 22 * * Sat"; or @yearly, @monthly,
-	// @weekly, @daily or @hourly.
+	// schedule is the start of the window in cron format: minute, hour, day of the month, month and
+	// day of the week, such as "0 22 * * Sat". The forms @yearly, @monthly, @weekly, @daily and
+	// @hourly are also valid.
 	Schedule *string `json:"schedule,omitempty"`
-	// timeZone is the time zone of the schedule: a name of the IANA database, such as
-	// Europe/Berlin. Default: UTC.
+	// timeZone of the schedule: a name of the IANA database, such as Europe/Berlin. Default: UTC.
 	TimeZone *string `json:"timeZone,omitempty"`
-	// duration is the time for which the window is open, 1m to 744h, such as 6h. Windows that
-	// touch or overlap are one window.
+	// duration for which the window is open, 1m to 744h, such as 6h. Windows that touch or overlap
+	// are one window.
 	Duration *v1.Duration `json:"duration,omitempty"`
 }
 

@@ -11,14 +11,14 @@ import (
 // PlanWindowStatusApplyConfiguration represents a declarative configuration of the PlanWindowStatus type for use
 // with apply.
 //
-// PlanWindowStatus is a time in which items of a plan may begin.
+// PlanWindowStatus is a period in which items of a plan may begin.
 type PlanWindowStatusApplyConfiguration struct {
-	// opensAt is the time at which it begins.
+	// opensAt is the start of the window.
 	OpensAt *v1.Time `json:"opensAt,omitempty"`
-	// closesAt is the time at which it ends. No item begins then or later. If windows follow one
-	// another without a gap, the window is open at least until this time.
+	// closesAt is the end of the window. No item begins at or after that time. If windows follow
+	// one another without a gap, the window is open at least until this time.
 	ClosesAt *v1.Time `json:"closesAt,omitempty"`
-	// local is opensAt in the time zone of spec.window, for people.
+	// local is opensAt in the time zone of spec.window, as text.
 	Local *string `json:"local,omitempty"`
 }
 

@@ -7,14 +7,14 @@ package v1alpha1
 // TakenFieldsApplyConfiguration represents a declarative configuration of the TakenFields type for use
 // with apply.
 //
-// TakenFields are fields that one field manager has and would lose.
+// TakenFields are fields that a field manager owns and would lose.
 type TakenFieldsApplyConfiguration struct {
-	// manager who has them.
+	// manager that owns the fields.
 	Manager *string `json:"manager,omitempty"`
-	// fields such as ".spec.mode".
+	// fields of the manager, such as ".spec.mode".
 	Fields []string `json:"fields,omitempty"`
-	// reclaimed fields were set by a run of the plan, and changed by their manager
-	// since: taking them back needs no onConflict: Take.
+	// reclaimed fields were set by a run of the plan and changed by their manager later. Taking
+	// them back does not need onConflict: Take.
 	Reclaimed *bool `json:"reclaimed,omitempty"`
 }
 

@@ -13,7 +13,7 @@ type TargetRefApplyConfiguration struct {
 	APIVersion *string `json:"apiVersion,omitempty"`
 	// kind of the object.
 	Kind *string `json:"kind,omitempty"`
-	// namespace of the object, empty for none.
+	// namespace of the object; empty for cluster-scoped objects.
 	Namespace *string `json:"namespace,omitempty"`
 	// name of the object.
 	Name *string `json:"name,omitempty"`

@@ -11,13 +11,13 @@ import (
 // UnhealthyConditionApplyConfiguration represents a declarative configuration of the UnhealthyCondition type for use
 // with apply.
 //
-// UnhealthyCondition is a condition of a node that makes it unhealthy when it lasts.
+// UnhealthyCondition is a condition of a node that makes it unhealthy if it lasts.
 type UnhealthyConditionApplyConfiguration struct {
 	// type of the condition, such as Ready.
 	Type *string `json:"type,omitempty"`
 	// status of the condition: True, False or Unknown.
 	Status *v1.ConditionStatus `json:"status,omitempty"`
-	// duration is the least duration of the condition, 1s to 24h, such as 5m.
+	// duration that the condition must last, 1s to 24h, such as 5m.
 	Duration *v1.Duration `json:"duration,omitempty"`
 }
 

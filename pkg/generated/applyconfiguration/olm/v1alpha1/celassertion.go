@@ -7,11 +7,11 @@ package v1alpha1
 // CELAssertionApplyConfiguration represents a declarative configuration of the CELAssertion type for use
 // with apply.
 //
-// CELAssertion is a CEL expression and what to say when it is false.
+// CELAssertion is a CEL expression and the message for a false result.
 type CELAssertionApplyConfiguration struct {
-	// expression over `self`, the live object; its type is bool.
+	// expression over `self`, the live object. It must return a bool.
 	Expression *string `json:"expression,omitempty"`
-	// message when the expression is false.
+	// message to report when the expression is false.
 	Message *string `json:"message,omitempty"`
 }
 

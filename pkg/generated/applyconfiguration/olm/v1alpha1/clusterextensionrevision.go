@@ -16,9 +16,9 @@ import (
 // ClusterExtensionRevisionApplyConfiguration represents a declarative configuration of the ClusterExtensionRevision type for use
 // with apply.
 //
-// ClusterExtensionRevision is one immutable revision of an extension: phases of
-// objects that are rolled out one after the other, each gated by probes. Its
-// name is <extension>-<revision>.
+// ClusterExtensionRevision is one immutable revision of an extension. Its objects are in phases.
+// Penstock rolls out one phase after the other, and begins a phase when the objects of the phases
+// before it pass their probes. Its name is <extension>-<revision>.
 type ClusterExtensionRevisionApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.

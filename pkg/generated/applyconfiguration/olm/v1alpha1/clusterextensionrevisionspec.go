@@ -11,68 +11,63 @@ import (
 // ClusterExtensionRevisionSpecApplyConfiguration represents a declarative configuration of the ClusterExtensionRevisionSpec type for use
 // with apply.
 //
-// ClusterExtensionRevisionSpec is the content of a revision and how to roll it
-// out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds, metricChecks,
-// onFailure, teardownPolicy and adoptedTeardownPolicy may change after creation.
+// ClusterExtensionRevisionSpec is the content of a revision and how to roll it out. Only
+// lifecycleState, progressDeadlineMinutes, successDelaySeconds, metricChecks, onFailure,
+// teardownPolicy and adoptedTeardownPolicy can change after creation.
 type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	// lifecycleState is Active (the default), Paused or Archived. Archived is
 	// final.
 	LifecycleState *olmv1alpha1.LifecycleState `json:"lifecycleState,omitempty"`
-	// revision is the number of this revision in its extension, 1 to 2147483647.
-	// Numbers of an extension only grow. Immutable.
+	// revision is the number of this revision in its extension, from 1 to 2147483647. Each revision
+	// has a higher number than the revisions before it. Immutable.
 	Revision *int64 `json:"revision,omitempty"`
-	// previous lists the revisions that this one follows, newest first. The
-	// server fills it in when it is absent. Immutable.
+	// previous lists the revisions before this one, newest first. The server fills it in if it is
+	// absent. Immutable.
 	Previous []PreviousRevisionApplyConfiguration `json:"previous,omitempty"`
-	// targetRef names the cluster into which the revision is rolled out, by a
-	// kubeconfig Secret in the namespace of Penstock. Without it, that is the cluster
-	// of --target-kubeconfig, or the cluster that serves this API. All revisions of an
-	// extension have the same targetRef. Immutable.
+	// targetRef names the Secret with the kubeconfig of the cluster for this revision. Without it,
+	// the cluster is that of --target-kubeconfig, or the cluster that serves this API. All
+	// revisions of an extension have the same targetRef. Immutable.
 	TargetRef *TargetReferenceApplyConfiguration `json:"targetRef,omitempty"`
-	// phases are rolled out in order: objects of a phase are touched when all
-	// objects of the phases before it are applied and pass their probes.
-	// Immutable.
+	// phases are rolled out in order. Penstock writes objects of a phase once all objects of the
+	// phases before it are applied and pass their probes. Immutable.
 	Phases []RevisionPhaseApplyConfiguration `json:"phases,omitempty"`
 	// collisionProtection applies to all objects whose phase and entry do not set it:
 	// Prevent (the default), IfNoController or None. Immutable.
 	CollisionProtection *olmv1alpha1.CollisionProtection `json:"collisionProtection,omitempty"`
-	// progressDeadlineMinutes bounds the time of a rollout before status says Stalled, in
-	// minutes; 0 (the default) is no deadline. The rollout continues after the deadline.
+	// progressDeadlineMinutes bounds the time of a rollout, in minutes. When it has passed, status
+	// reports Stalled, and the rollout continues. 0 (the default) means no deadline.
 	ProgressDeadlineMinutes *int32 `json:"progressDeadlineMinutes,omitempty"`
 	// successDelaySeconds is the time for which all objects must stay Available before Succeeded
-	// turns True and Penstock archives the older revisions. It is in seconds, at most 86400; 0
-	// (the default) means no delay. If an object fails meanwhile, the delay begins again once all
-	// objects are Available. The progress deadline does not count while the delay runs. The delay
-	// may change: 0 ends it.
+	// turns True and Penstock archives the older revisions. It is in seconds, at most 86400. 0 (the
+	// default) means no delay. If an object fails during the delay, the delay begins again once all
+	// objects are Available. The progress deadline does not count during the delay. The delay may
+	// change: 0 ends it.
 	SuccessDelaySeconds *int32 `json:"successDelaySeconds,omitempty"`
-	// metricChecks are names of MetricChecks, at most 8. Penstock asks them while all objects are
-	// Available. The revision succeeds after successDelaySeconds when the last answer of each is
-	// Yes. An answer No fails it. While an answer is Unknown, the revision waits.
+	// metricChecks are names of MetricChecks, at most 8. Penstock evaluates them while all objects
+	// are Available. The revision succeeds after successDelaySeconds if the last verdict of each is
+	// Yes. It fails on the verdict No, and waits while a verdict is Unknown.
 	MetricChecks []string `json:"metricChecks,omitempty"`
-	// onFailure is the reaction when the progress deadline passes and the rollout has
-	// never succeeded. None (the default): only status says so. Rollback: the newest
-	// earlier revision that has succeeded is rolled out again as the next revision,
-	// once, through the subresource rollback; not when this revision is a rollback
-	// itself. Rollback needs progressDeadlineMinutes. Both fields may change during a
-	// rollout, to ask for the rollback or to call it off.
+	// onFailure is the reaction when the progress deadline passes, or a MetricCheck gives the
+	// verdict No, before the revision has ever succeeded. None (the default): only status reports
+	// it. Rollback: Penstock rolls back once, to the newest earlier revision that has succeeded. It
+	// does not roll back a revision that is a rollback itself. Rollback needs
+	// progressDeadlineMinutes. onFailure and progressDeadlineMinutes may change during a rollout,
+	// to request or cancel the rollback.
 	OnFailure *olmv1alpha1.OnFailure `json:"onFailure,omitempty"`
-	// progressionProbes hold phases back until selected objects fulfil their
-	// assertions, in addition to the built-in probes of well-known kinds.
-	// Immutable.
+	// progressionProbes hold phases back until the selected objects fulfil their assertions. The
+	// built-in probes of well-known kinds still apply. Immutable.
 	ProgressionProbes []ProgressionProbeApplyConfiguration `json:"progressionProbes,omitempty"`
-	// yield lists fields that are left to other field managers, such as an autoscaler:
-	// each field has the manifest's value until another manager owns it, and is not
-	// applied from then on. Fields that are set through the subresource scale need not
-	// be listed. Immutable.
+	// yield lists fields that Penstock leaves to other field managers, such as an autoscaler.
+	// Penstock applies the manifest's value of a field until another manager owns the field. Fields
+	// that are set through the subresource scale need no rule. Immutable.
 	Yield []YieldRuleApplyConfiguration `json:"yield,omitempty"`
-	// teardownPolicy decides about the objects when this revision is deleted: Delete (the
-	// default) or Orphan. `kubectl delete --cascade=orphan` sets it.
+	// teardownPolicy decides whether the objects are deleted when this revision is deleted: Delete
+	// (the default) or Orphan. `kubectl delete --cascade=orphan` sets Orphan.
 	TeardownPolicy *olmv1alpha1.TeardownPolicy `json:"teardownPolicy,omitempty"`
-	// adoptedTeardownPolicy decides about objects that existed before the extension, and that no
-	// extension had installed, when they would be deleted. Orphan (the default) leaves them as
-	// they are, and Delete deletes them like all others. For each object, the policy of the
-	// revision whose content it has applies. Objects that Helm, OLM or Penstock had installed do
-	// not count as such objects. The policy may change.
+	// adoptedTeardownPolicy applies to objects that existed before the extension and that no tool
+	// had installed (Helm, OLM or Penstock). If such an object would be deleted, Orphan (the
+	// default) keeps it, and Delete deletes it like other objects. For each object, the policy of
+	// the revision whose content the object has applies. The policy may change.
 	AdoptedTeardownPolicy *olmv1alpha1.TeardownPolicy `json:"adoptedTeardownPolicy,omitempty"`
 }
 

@@ -15,14 +15,14 @@ import (
 type ClusterExtensionRevisionStatusApplyConfiguration struct {
 	// observedGeneration is the generation that status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// requestedBy is the user who created the revision. The server stamps it.
+	// requestedBy is the user who created the revision. The server sets it.
 	RequestedBy *RequesterApplyConfiguration `json:"requestedBy,omitempty"`
-	// conditions are Ready, Available, Progressing, Succeeded, Failing and
-	// Stalled, and where there is something to say, RolledBack and Held.
+	// conditions are Ready, Available, Progressing, Succeeded, Failing and Stalled. Some revisions
+	// also have RolledBack, DriftReported or Held.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// phases are in the order of spec.phases.
 	Phases []PhaseStatusApplyConfiguration `json:"phases,omitempty"`
-	// metricChecks are the last answers of spec.metricChecks.
+	// metricChecks are the last measurements of spec.metricChecks.
 	MetricChecks []MetricMeasurementApplyConfiguration `json:"metricChecks,omitempty"`
 }
 

@@ -16,15 +16,15 @@ import (
 // ClusterExtensionRolloutApplyConfiguration represents a declarative configuration of the ClusterExtensionRollout type for use
 // with apply.
 //
-// ClusterExtensionRollout is one change of a ClusterExtensionSet to many clusters. Penstock
-// creates it; people approve it. Its spec never changes.
+// ClusterExtensionRollout is one change of a ClusterExtensionSet to many clusters. Penstock creates
+// it, and users approve it. Its spec never changes.
 type ClusterExtensionRolloutApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the change, as it is reviewed.
+	// spec is the change to review.
 	Spec *ClusterExtensionRolloutSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is how far the change is.
+	// status is the progress of the change.
 	Status *ClusterExtensionRolloutStatusApplyConfiguration `json:"status,omitempty"`
 }
 

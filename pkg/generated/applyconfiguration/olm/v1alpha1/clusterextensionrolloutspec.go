@@ -9,17 +9,17 @@ package v1alpha1
 //
 // ClusterExtensionRolloutSpec is one change to many clusters.
 type ClusterExtensionRolloutSpecApplyConfiguration struct {
-	// set is the ClusterExtensionSet that asks for the change.
+	// set is the ClusterExtensionSet that requests the change.
 	Set *RolloutSetApplyConfiguration `json:"set,omitempty"`
-	// requestedBy is the user who wrote the set. That user does not approve the change.
+	// requestedBy is the user who wrote the set. This user cannot approve the change.
 	RequestedBy *string `json:"requestedBy,omitempty"`
-	// deadlineSeconds is how long a cluster may take to become healthy.
+	// deadlineSeconds is the time that a cluster has to become healthy, in seconds.
 	DeadlineSeconds *int64 `json:"deadlineSeconds,omitempty"`
-	// waves in their order. A wave begins when the earlier waves are done.
+	// waves in their order. A wave begins when the earlier waves are complete.
 	Waves []RolloutWaveApplyConfiguration `json:"waves,omitempty"`
-	// clusters of the waves: those that the change reaches, and those that have the content already.
+	// clusters of the waves, including clusters that have the content already.
 	Clusters []RolloutTargetApplyConfiguration `json:"clusters,omitempty"`
-	// groups of clusters that see the same change, the largest first.
+	// groups of clusters with the same change, the largest group first.
 	Groups []RolloutGroupApplyConfiguration `json:"groups,omitempty"`
 }
 

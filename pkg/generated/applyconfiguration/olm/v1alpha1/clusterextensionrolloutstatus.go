@@ -11,35 +11,35 @@ import (
 // ClusterExtensionRolloutStatusApplyConfiguration represents a declarative configuration of the ClusterExtensionRolloutStatus type for use
 // with apply.
 //
-// ClusterExtensionRolloutStatus is how far a rollout is.
+// ClusterExtensionRolloutStatus is the progress of a rollout.
 type ClusterExtensionRolloutStatusApplyConfiguration struct {
 	// phase of the rollout: ReviewRequired, Scheduled, InProgress, Soaking, Halted, Completed or
 	// Superseded.
 	Phase *string `json:"phase,omitempty"`
-	// message says for whom the rollout waits, and what helps.
+	// message names what the rollout waits for and the command that helps.
 	Message *string `json:"message,omitempty"`
-	// digest is what an approval takes now: that of the rollout, or of the wave that waits.
+	// digest to send in an approval: the digest of the rollout, or of the waiting wave.
 	Digest *string `json:"digest,omitempty"`
-	// wave that waits for an approval; empty for the rollout.
+	// wave that waits for an approval; empty if the whole rollout waits.
 	Wave *string `json:"wave,omitempty"`
-	// troubles is the digest of the clusters that failed, are unreachable or leave. Resume, retry
-	// and skip take it.
+	// troubles is the digest of the clusters that failed, are unreachable, or left the set. Send it
+	// in resume, retry and skip.
 	Troubles *string `json:"troubles,omitempty"`
-	// waits say for whom the rollout waits.
+	// waits are the reasons why the rollout waits.
 	Waits []RolloutWaitApplyConfiguration `json:"waits,omitempty"`
-	// approvals of the rollout, and of its waves.
+	// approvals of the rollout and of its waves.
 	Approvals []RolloutApprovalApplyConfiguration `json:"approvals,omitempty"`
-	// decisions to halt, resume, retry and skip: the last twenty, the newest last.
+	// decisions of users to halt, resume, retry and skip: the last 20, the newest last.
 	Decisions []RolloutDecisionApplyConfiguration `json:"decisions,omitempty"`
 	// haltedBy is the user who halted the rollout.
 	HaltedBy *string `json:"haltedBy,omitempty"`
-	// ended is true once another rollout took the place of this one.
+	// ended is true once another rollout has replaced this rollout.
 	Ended *bool `json:"ended,omitempty"`
-	// completed is true once every wave was done.
+	// completed is true once every wave is complete.
 	Completed *bool `json:"completed,omitempty"`
-	// clusters of the rollout that are not Pending, and clusters beside it that left the set.
+	// clusters of the rollout that are not Pending, and other clusters that left the set.
 	Clusters []RolloutClusterStatusApplyConfiguration `json:"clusters,omitempty"`
-	// leaving are clusters that the set no longer selects, and that wait for a decision.
+	// leaving are clusters that the set does not select any more and that wait for a decision.
 	Leaving []string `json:"leaving,omitempty"`
 	// conditions are Ready, Progressing and Stalled.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`

@@ -15,7 +15,7 @@ import (
 type ConditionEqualApplyConfiguration struct {
 	// type of the condition.
 	Type *string `json:"type,omitempty"`
-	// status that it must have: True, False or Unknown.
+	// status that the condition must have: True, False or Unknown.
 	Status *v1.ConditionStatus `json:"status,omitempty"`
 }
 

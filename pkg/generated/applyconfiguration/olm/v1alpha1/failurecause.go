@@ -7,20 +7,20 @@ package v1alpha1
 // FailureCauseApplyConfiguration represents a declarative configuration of the FailureCause type for use
 // with apply.
 //
-// FailureCause is the cause for which an object is not ready, without the texts that containers,
-// registries and schedulers write.
+// FailureCause is the reason why an object is not ready, without the texts of containers,
+// registries and schedulers.
 type FailureCauseApplyConfiguration struct {
-	// reason in one CamelCase word, such as Unschedulable, ImagePullBackOff or OOMKilled.
+	// reason is one CamelCase word, such as Unschedulable, ImagePullBackOff or OOMKilled.
 	Reason *string `json:"reason,omitempty"`
 	// object that shows the cause, such as a Pod.
 	Object *ObjectNameApplyConfiguration `json:"object,omitempty"`
-	// container of the Pod, when the cause is in a container.
+	// container of the Pod, if the cause is in a container.
 	Container *string `json:"container,omitempty"`
-	// exitCode of the container when it ended last.
+	// exitCode of the last termination of the container.
 	ExitCode *int32 `json:"exitCode,omitempty"`
-	// restarts of the container.
+	// restarts is the number of restarts of the container.
 	Restarts *int32 `json:"restarts,omitempty"`
-	// related is the object that is missing, not bound, used up or refuses, when it is
+	// related is the object that is missing, unbound, used up or that refuses the object, if it is
 	// known.
 	Related *ObjectNameApplyConfiguration `json:"related,omitempty"`
 }

@@ -12,7 +12,7 @@ package v1alpha1
 type FieldsEqualApplyConfiguration struct {
 	// fieldA is the path of a field, parts joined by dots.
 	FieldA *string `json:"fieldA,omitempty"`
-	// fieldB is the path of the field that must equal it.
+	// fieldB is the path of the field that must equal fieldA.
 	FieldB *string `json:"fieldB,omitempty"`
 }
 

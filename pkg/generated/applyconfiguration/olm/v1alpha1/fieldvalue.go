@@ -7,11 +7,11 @@ package v1alpha1
 // FieldValueApplyConfiguration represents a declarative configuration of the FieldValue type for use
 // with apply.
 //
-// FieldValue names a field by path and the value it must have.
+// FieldValue names a field by path and the value that it must have.
 type FieldValueApplyConfiguration struct {
 	// fieldPath is the path of the field, parts joined by dots.
 	FieldPath *string `json:"fieldPath,omitempty"`
-	// value it must have, as text: numbers and booleans in their JSON form.
+	// value that the field must have, as text. Numbers and booleans are in their JSON form.
 	Value *string `json:"value,omitempty"`
 }
 

@@ -12,19 +12,19 @@ import (
 // MetricMeasurementApplyConfiguration represents a declarative configuration of the MetricMeasurement type for use
 // with apply.
 //
-// MetricMeasurement is the last answer of a MetricCheck.
+// MetricMeasurement is the last measurement of a MetricCheck.
 type MetricMeasurementApplyConfiguration struct {
 	// name of the MetricCheck.
 	Name *string `json:"name,omitempty"`
-	// time of the answer.
+	// time of the measurement.
 	Time *v1.Time `json:"time,omitempty"`
 	// verdict is Yes, No or Unknown.
 	Verdict *olmv1alpha1.MetricVerdict `json:"verdict,omitempty"`
 	// value of the sample; empty when there is no usable sample.
 	Value *string `json:"value,omitempty"`
-	// message says why the verdict is not Yes.
+	// message is the reason of a verdict other than Yes.
 	Message *string `json:"message,omitempty"`
-	// digest is that of the spec of the MetricCheck. An answer to another spec does not count.
+	// digest of the spec of the MetricCheck. A measurement for another spec does not count.
 	Digest *string `json:"digest,omitempty"`
 }
 

@@ -13,16 +13,15 @@ type ObjectFailureApplyConfiguration struct {
 	APIVersion *string `json:"apiVersion,omitempty"`
 	// kind of the object.
 	Kind *string `json:"kind,omitempty"`
-	// namespace of the object; empty for cluster-scoped ones.
+	// namespace of the object; empty for cluster-scoped objects.
 	Namespace *string `json:"namespace,omitempty"`
 	// name of the object.
 	Name *string `json:"name,omitempty"`
-	// reason in one CamelCase word, such as Collision, ProbeFailed or
-	// ApplyRejected.
+	// reason is one CamelCase word, such as Collision, ProbeFailed or ApplyRejected.
 	Reason *string `json:"reason,omitempty"`
-	// message for a person.
+	// message explains the failure to a person.
 	Message *string `json:"message,omitempty"`
-	// cause is the known cause for which the object is not ready.
+	// cause is the reason why the object is not ready, if it is known.
 	Cause *FailureCauseApplyConfiguration `json:"cause,omitempty"`
 }
 

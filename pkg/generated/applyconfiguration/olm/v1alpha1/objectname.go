@@ -13,7 +13,7 @@ type ObjectNameApplyConfiguration struct {
 	Group *string `json:"group,omitempty"`
 	// kind of the object.
 	Kind *string `json:"kind,omitempty"`
-	// namespace of the object; empty for cluster-scoped ones.
+	// namespace of the object; empty for cluster-scoped objects.
 	Namespace *string `json:"namespace,omitempty"`
 	// name of the object.
 	Name *string `json:"name,omitempty"`

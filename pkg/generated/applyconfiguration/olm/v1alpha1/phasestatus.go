@@ -21,21 +21,21 @@ type PhaseStatusApplyConfiguration struct {
 	State *olmv1alpha1.PhaseState `json:"state,omitempty"`
 	// objects is the number of objects of the phase.
 	Objects *int32 `json:"objects,omitempty"`
-	// applied is the number of objects that are in the cluster with the content of this revision.
+	// applied is the number of objects in the cluster that have the content of this revision.
 	Applied *int32 `json:"applied,omitempty"`
 	// available is the number of applied objects that pass their probes.
 	Available *int32 `json:"available,omitempty"`
-	// superseded is the number of objects that belong to a newer revision by now.
+	// superseded is the number of objects that belong to a newer revision.
 	Superseded *int32 `json:"superseded,omitempty"`
 	// failing lists the objects that hold the phase back, at most 20.
 	Failing []ObjectFailureApplyConfiguration `json:"failing,omitempty"`
-	// failingOmitted is the number of entries that are left out.
+	// failingOmitted is the number of failing objects that the list omits.
 	FailingOmitted *int32 `json:"failingOmitted,omitempty"`
-	// startedAt is the time at which the rollout of the phase began. It never changes. Pending
-	// phases and phases of imported revisions have none.
+	// startedAt is the time at which the rollout of the phase began. It never changes. It is absent
+	// for Pending phases and for phases of imported revisions.
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
 	// availableAt is the time at which the phase was Available for the first time. It does not
-	// change while objects are repaired, or when the phase is archived.
+	// change when objects are repaired, or when the phase is archived.
 	AvailableAt *v1.Time `json:"availableAt,omitempty"`
 }
 

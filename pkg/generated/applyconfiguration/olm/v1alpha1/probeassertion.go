@@ -7,10 +7,10 @@ package v1alpha1
 // ProbeAssertionApplyConfiguration represents a declarative configuration of the ProbeAssertion type for use
 // with apply.
 //
-// ProbeAssertion is one requirement. Exactly one of its members is set.
+// ProbeAssertion is one requirement. Exactly one of its fields is set.
 type ProbeAssertionApplyConfiguration struct {
-	// conditionEqual requires a condition in status.conditions, current for the
-	// object's generation, to have a status.
+	// conditionEqual requires that a condition in status.conditions has a given status. The
+	// condition must be current for the object's generation.
 	ConditionEqual *ConditionEqualApplyConfiguration `json:"conditionEqual,omitempty"`
 	// fieldsEqual requires two fields of the object to be equal.
 	FieldsEqual *FieldsEqualApplyConfiguration `json:"fieldsEqual,omitempty"`

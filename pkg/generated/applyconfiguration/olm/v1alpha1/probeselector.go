@@ -12,8 +12,8 @@ import (
 // ProbeSelectorApplyConfiguration represents a declarative configuration of the ProbeSelector type for use
 // with apply.
 //
-// ProbeSelector picks objects of the revision by kind, by labels, or both. At
-// least one must be given.
+// ProbeSelector selects objects of the revision by kind, by labels, or by both. At least one must
+// be given.
 type ProbeSelectorApplyConfiguration struct {
 	// groupKind selects objects of one kind.
 	GroupKind *v1.GroupKind `json:"groupKind,omitempty"`

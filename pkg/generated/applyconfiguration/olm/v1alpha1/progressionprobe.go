@@ -7,12 +7,11 @@ package v1alpha1
 // ProgressionProbeApplyConfiguration represents a declarative configuration of the ProgressionProbe type for use
 // with apply.
 //
-// ProgressionProbe makes a phase wait until the objects it selects fulfil all
-// its assertions.
+// ProgressionProbe makes a phase wait until all selected objects fulfil all assertions.
 type ProgressionProbeApplyConfiguration struct {
-	// selector picks the objects.
+	// selector selects the objects.
 	Selector *ProbeSelectorApplyConfiguration `json:"selector,omitempty"`
-	// assertions must all hold.
+	// assertions must all be true.
 	Assertions []ProbeAssertionApplyConfiguration `json:"assertions,omitempty"`
 }
 

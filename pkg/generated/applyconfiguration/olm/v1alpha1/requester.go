@@ -15,7 +15,7 @@ import (
 type RequesterApplyConfiguration struct {
 	// username of the requester.
 	Username *string `json:"username,omitempty"`
-	// uid of the requester, when the authenticator gave one.
+	// uid of the requester, if the authenticator provided it.
 	UID *string `json:"uid,omitempty"`
 	// groups of the requester.
 	Groups []string `json:"groups,omitempty"`

@@ -11,30 +11,28 @@ import (
 // RevisionObjectApplyConfiguration represents a declarative configuration of the RevisionObject type for use
 // with apply.
 //
-// RevisionObject is one object of a phase. On write it may carry the manifest
-// inline, in object; on read it is the manifest's identity and digest, and the
-// manifest is at the subresource manifests.
+// RevisionObject is one object of a phase. A write may have the manifest in object. A read returns
+// the identity and digest of the manifest. The subresource manifests returns the manifest itself.
 type RevisionObjectApplyConfiguration struct {
-	// object is the manifest, on write only. Without it, the identity and
-	// digest must be those of an object that a revision of this extension holds.
+	// object is the manifest, on write only. Without it, a revision of this extension must have an
+	// object with the identity and digest of this entry.
 	Object *olmv1alpha1.Manifest `json:"object,omitempty"`
 	// apiVersion of the object.
 	APIVersion *string `json:"apiVersion,omitempty"`
 	// kind of the object.
 	Kind *string `json:"kind,omitempty"`
-	// namespace of the object; empty for cluster-scoped ones.
+	// namespace of the object; empty for cluster-scoped objects.
 	Namespace *string `json:"namespace,omitempty"`
 	// name of the object.
 	Name *string `json:"name,omitempty"`
-	// digest of the canonical manifest: sha256:<hex>, or hmac-sha256:<hex> for
-	// a Secret.
+	// digest of the canonical manifest: sha256:<hex>, or hmac-sha256:<hex> for a Secret.
 	Digest *string `json:"digest,omitempty"`
-	// size of the canonical manifest in bytes; absent for a Secret. Ignored on
-	// write.
+	// size of the canonical manifest, in bytes. It is absent for a Secret. Ignored on write.
 	Size *int64 `json:"size,omitempty"`
-	// createOnly objects are created, and never changed. Ignored on write.
+	// createOnly is true for an object that Penstock creates and never changes. Ignored on write.
 	CreateOnly *bool `json:"createOnly,omitempty"`
-	// installLevel of a create-only object, 0 or 1. Ignored on write.
+	// installLevel of a create-only object, 0 or 1. The first installation creates level 0 before
+	// level 1. Ignored on write.
 	InstallLevel *int32 `json:"installLevel,omitempty"`
 	// collisionProtection applies to this object only.
 	CollisionProtection *olmv1alpha1.CollisionProtection `json:"collisionProtection,omitempty"`

@@ -11,9 +11,9 @@ import (
 // RolloutApprovalApplyConfiguration represents a declarative configuration of the RolloutApproval type for use
 // with apply.
 //
-// RolloutApproval is an approval of a rollout, or of one of its waves.
+// RolloutApproval is an approval of a rollout or of one of its waves.
 type RolloutApprovalApplyConfiguration struct {
-	// wave that was approved; empty for the rollout.
+	// wave that was approved; empty for the whole rollout.
 	Wave *string `json:"wave,omitempty"`
 	// digest that was approved.
 	Digest *string `json:"digest,omitempty"`

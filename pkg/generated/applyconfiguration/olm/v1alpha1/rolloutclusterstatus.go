@@ -11,24 +11,24 @@ import (
 // RolloutClusterStatusApplyConfiguration represents a declarative configuration of the RolloutClusterStatus type for use
 // with apply.
 //
-// RolloutClusterStatus is where one cluster is.
+// RolloutClusterStatus is the progress of one cluster.
 type RolloutClusterStatusApplyConfiguration struct {
-	// name of the Secret with its kubeconfig.
+	// name of the Secret with the cluster's kubeconfig.
 	Name *string `json:"name,omitempty"`
 	// state of the cluster: Present, Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed,
 	// Skipped or Leaving.
 	State *string `json:"state,omitempty"`
-	// attempt counts how often the change began.
+	// attempt is the number of times that the change began.
 	Attempt *int64 `json:"attempt,omitempty"`
-	// since is when the state began.
+	// since is the time at which the cluster entered the state.
 	Since *v1.MicroTime `json:"since,omitempty"`
-	// healthy is since when a cluster that soaks is healthy.
+	// healthy is the time since which a Soaking cluster is healthy.
 	Healthy *v1.MicroTime `json:"healthy,omitempty"`
-	// seen is when the cluster was seen healthy last.
+	// seen is the time at which Penstock last found a Soaking cluster healthy, to the minute.
 	Seen *v1.MicroTime `json:"seen,omitempty"`
-	// reason of a failure.
+	// reason of the failure.
 	Reason *string `json:"reason,omitempty"`
-	// by is the user who skipped or retried the cluster last.
+	// by is the user who last skipped or retried the cluster.
 	By *string `json:"by,omitempty"`
 }
 

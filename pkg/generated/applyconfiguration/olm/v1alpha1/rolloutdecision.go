@@ -19,9 +19,9 @@ type RolloutDecisionApplyConfiguration struct {
 	User *string `json:"user,omitempty"`
 	// time of the decision.
 	Time *v1.Time `json:"time,omitempty"`
-	// clusters that were retried or skipped, at most ten.
+	// clusters that were retried or skipped, at most 10.
 	Clusters []string `json:"clusters,omitempty"`
-	// count of the clusters that were retried or skipped.
+	// count of all clusters that were retried or skipped.
 	Count *int32 `json:"count,omitempty"`
 	// comment of the user.
 	Comment *string `json:"comment,omitempty"`

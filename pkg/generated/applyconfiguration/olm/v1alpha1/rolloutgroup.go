@@ -11,20 +11,20 @@ import (
 // RolloutGroupApplyConfiguration represents a declarative configuration of the RolloutGroup type for use
 // with apply.
 //
-// RolloutGroup is the change of some clusters.
+// RolloutGroup is a group of clusters with the same change.
 type RolloutGroupApplyConfiguration struct {
-	// change is the digest of the content before and after.
+	// change is the digest of the content before and after the change.
 	Change *string `json:"change,omitempty"`
-	// clusters by name.
+	// clusters of the group, ordered by name.
 	Clusters []string `json:"clusters,omitempty"`
-	// from is the version of the newest revision of the clusters, with which the diff compares, also
-	// one that failed; empty for an installation.
+	// from is the version of the clusters' newest revision, even if that revision failed. The diff
+	// compares with it. It is empty for an installation.
 	From *string `json:"from,omitempty"`
-	// to is the version that the clusters get.
+	// to is the new version of the clusters.
 	To *string `json:"to,omitempty"`
-	// extension is the ClusterExtension that each cluster gets, without its name and target.
+	// extension is the ClusterExtension for each cluster, without its name and target.
 	Extension *olmv1alpha1.Manifest `json:"extension,omitempty"`
-	// diff is the RevisionDiff of the first of the clusters.
+	// diff is the RevisionDiff of the first cluster of the group.
 	Diff *olmv1alpha1.Manifest `json:"diff,omitempty"`
 }
 

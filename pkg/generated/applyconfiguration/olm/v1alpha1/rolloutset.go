@@ -7,13 +7,14 @@ package v1alpha1
 // RolloutSetApplyConfiguration represents a declarative configuration of the RolloutSet type for use
 // with apply.
 //
-// RolloutSet names a ClusterExtensionSet as it was when the change was computed.
+// RolloutSet names a ClusterExtensionSet in the state from which the change was computed.
 type RolloutSetApplyConfiguration struct {
 	// name of the set.
 	Name *string `json:"name,omitempty"`
 	// uid of the set.
 	UID *string `json:"uid,omitempty"`
-	// digest of the spec of the set, but for paused. A set with another digest has another rollout.
+	// digest of the spec of the set, without paused. If the digest changes, the set gets another
+	// rollout.
 	Digest *string `json:"digest,omitempty"`
 }
 

@@ -9,18 +9,18 @@ package v1alpha1
 //
 // RolloutTarget is one cluster of a rollout.
 type RolloutTargetApplyConfiguration struct {
-	// name of the Secret with its kubeconfig.
+	// name of the Secret with the cluster's kubeconfig.
 	Name *string `json:"name,omitempty"`
-	// uid of its namespace kube-system.
+	// uid of the cluster's namespace kube-system.
 	UID *string `json:"uid,omitempty"`
 	// wave of the cluster.
 	Wave *string `json:"wave,omitempty"`
-	// before is the digest of the content that the cluster has; empty for an installation.
+	// before is the digest of the cluster's current content; empty for an installation.
 	Before *string `json:"before,omitempty"`
-	// after is the digest of the content that the cluster gets.
+	// after is the digest of the cluster's new content.
 	After *string `json:"after,omitempty"`
-	// present is true for a cluster that ran the content for the soak time before this rollout. It does
-	// not change, and counts against the bounds of its wave.
+	// present is true for a cluster that ran the new content for the soak time before this rollout.
+	// It does not change, and counts against the limits of its wave.
 	Present *bool `json:"present,omitempty"`
 }
 

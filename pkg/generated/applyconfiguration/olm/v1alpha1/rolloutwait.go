@@ -11,17 +11,17 @@ import (
 // RolloutWaitApplyConfiguration represents a declarative configuration of the RolloutWait type for use
 // with apply.
 //
-// RolloutWait is why a rollout waits.
+// RolloutWait is one reason why a rollout waits.
 type RolloutWaitApplyConfiguration struct {
-	// reason in one CamelCase word.
+	// reason is one CamelCase word.
 	Reason *string `json:"reason,omitempty"`
 	// wave that waits; empty for the whole rollout.
 	Wave *string `json:"wave,omitempty"`
-	// clusters that it waits for, at most ten.
+	// clusters that the rollout waits for, at most 10.
 	Clusters []string `json:"clusters,omitempty"`
-	// count of the clusters that it waits for.
+	// count of all clusters that the rollout waits for.
 	Count *int32 `json:"count,omitempty"`
-	// opensAt is when the window opens that it waits for, where that is known.
+	// opensAt is the time at which the awaited window opens, if it is known.
 	OpensAt *v1.Time `json:"opensAt,omitempty"`
 }
 

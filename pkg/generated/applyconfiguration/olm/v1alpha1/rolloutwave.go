@@ -11,17 +11,18 @@ package v1alpha1
 type RolloutWaveApplyConfiguration struct {
 	// name of the wave.
 	Name *string `json:"name,omitempty"`
-	// maxUnavailable is how many clusters may be changing or unhealthy at a time.
+	// maxUnavailable is the number of clusters that may be changing or unhealthy at the same time.
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
-	// maxFailures is how many clusters may fail before the rollout halts.
+	// maxFailures is the number of clusters that may fail before the rollout halts.
 	MaxFailures *int32 `json:"maxFailures,omitempty"`
-	// maxUnreachable is how many clusters may be unreachable before the rollout halts.
+	// maxUnreachable is the number of clusters that may be unreachable before the rollout halts.
 	MaxUnreachable *int32 `json:"maxUnreachable,omitempty"`
-	// soakSeconds is how long each cluster must stay healthy.
+	// soakSeconds is the time for which each cluster must stay healthy, in seconds.
 	SoakSeconds *int64 `json:"soakSeconds,omitempty"`
-	// approvalRequired asks for an approval before the wave, after the earlier waves.
+	// approvalRequired is true if the wave needs its own approval, after the earlier waves.
 	ApprovalRequired *bool `json:"approvalRequired,omitempty"`
-	// window is when clusters of the wave may begin. Without it, they begin at any time.
+	// window is the time in which clusters of the wave may begin. Without it, they may begin at any
+	// time.
 	Window *RolloutWindowApplyConfiguration `json:"window,omitempty"`
 }
 

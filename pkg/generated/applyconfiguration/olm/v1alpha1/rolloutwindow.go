@@ -11,14 +11,14 @@ import (
 // RolloutWindowApplyConfiguration represents a declarative configuration of the RolloutWindow type for use
 // with apply.
 //
-// RolloutWindow is a recurring time.
+// RolloutWindow is a recurring period.
 type RolloutWindowApplyConfiguration struct {
-	// schedule is when the window opens, as cron has it: minute, hour, day of the month, month and day
-	// of the week.
+	// schedule is the start of the window in cron format: minute, hour, day of the month, month and
+	// day of the week.
 	Schedule *string `json:"schedule,omitempty"`
-	// timeZone is where the schedule is read: a name of the IANA database.
+	// timeZone of the schedule, a name of the IANA database.
 	TimeZone *string `json:"timeZone,omitempty"`
-	// duration is how long the window is open each time.
+	// duration for which the window is open each time.
 	Duration *v1.Duration `json:"duration,omitempty"`
 }
 

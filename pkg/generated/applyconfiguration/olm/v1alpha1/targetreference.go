@@ -7,14 +7,13 @@ package v1alpha1
 // TargetReferenceApplyConfiguration represents a declarative configuration of the TargetReference type for use
 // with apply.
 //
-// TargetReference names a cluster by the Secret that has a kubeconfig for it.
+// TargetReference names the Secret with the kubeconfig of a cluster.
 type TargetReferenceApplyConfiguration struct {
-	// name of a Secret in the namespace of Penstock, with the kubeconfig at the key
-	// kubeconfig, or at the key value as in Secrets of Cluster API. The kubeconfig
-	// must be self-contained: it names no program and no file. Users who change the
-	// revision need the right to use the resource of this name in
-	// targets.policy.penstock.dev. The name default stands there for the cluster of
-	// --target-kubeconfig, and not for a Secret.
+	// name of a Secret in the namespace of Penstock. The Secret has the kubeconfig at the key
+	// kubeconfig, or at the key value as in Cluster API. The kubeconfig must be self-contained: it
+	// must not name programs or files. A user who changes the revision needs the verb use on
+	// targets.policy.penstock.dev, for the resource of this name. The name default is not allowed:
+	// in that rule it means the cluster of --target-kubeconfig.
 	Name *string `json:"name,omitempty"`
 }
 

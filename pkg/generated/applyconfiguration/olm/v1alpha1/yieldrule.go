@@ -7,13 +7,13 @@ package v1alpha1
 // YieldRuleApplyConfiguration represents a declarative configuration of the YieldRule type for use
 // with apply.
 //
-// YieldRule leaves fields of selected objects to others.
+// YieldRule leaves fields of selected objects to other field managers.
 type YieldRuleApplyConfiguration struct {
-	// selector picks the objects.
+	// selector selects the objects.
 	Selector *YieldSelectorApplyConfiguration `json:"selector,omitempty"`
-	// fields are paths, with all that is below them: spec.replicas,
-	// spec.template.spec.containers[name=main].resources,
-	// metadata.annotations["example.com/note"]; [*] is every item of a list.
+	// fields are paths. Each path includes all fields below it. Examples: spec.replicas,
+	// spec.template.spec.containers[name=main].resources, metadata.annotations["example.com/note"].
+	// [*] means every item of a list.
 	Fields []string `json:"fields,omitempty"`
 }
 

@@ -11,13 +11,13 @@ import (
 // YieldSelectorApplyConfiguration represents a declarative configuration of the YieldSelector type for use
 // with apply.
 //
-// YieldSelector picks objects of the revision by kind, and by name if given.
+// YieldSelector selects objects of the revision by kind, and by namespace and name if given.
 type YieldSelectorApplyConfiguration struct {
 	// groupKind selects objects of one kind.
 	GroupKind *v1.GroupKind `json:"groupKind,omitempty"`
-	// namespace of the objects; empty for any.
+	// namespace of the objects; empty for all namespaces.
 	Namespace *string `json:"namespace,omitempty"`
-	// name of the objects; empty for any.
+	// name of the objects; empty for all names.
 	Name *string `json:"name,omitempty"`
 }
 
