@@ -177,11 +177,11 @@ func TestSince(t *testing.T) {
 	}
 	revisions := []v1alpha1.ClusterExtensionRevision{annotated(5, "3"), annotated(4, "3"), annotated(6, "2")}
 	plan := planned(t, "deployed", "superseded", "superseded")
-	plan.made = madeOf(revisions, 3)
+	plan.made = madeFrom(revisions, 3)
 	if out, err := plan.since(); err != nil || out != (Outcome{Revision: "web-5", Before: true}) {
 		t.Errorf("%v, %v", out, err)
 	}
-	plan.made = madeOf(revisions, 4)
+	plan.made = madeFrom(revisions, 4)
 	if _, err := plan.since(); !errors.Is(err, ErrKept) || !strings.Contains(err.Error(), "instead of revision 3 of Helm") {
 		t.Errorf("%v", err)
 	}

@@ -82,7 +82,7 @@ func (a *Adopter) revisionsOfRelease(ctx context.Context, found *origin, request
 	digester := digesterFor(history.Deployed.Manifest)
 	for i, one := range append([]helm.Release{history.Deployed}, history.Older...) {
 		manifests, owned, err := withoutOwners(one.Manifest)
-		if warning := leftOut(one, i == 0, err); warning != "" {
+		if warning := omissionReason(one, i == 0, err); warning != "" {
 			found.warnings = append(found.warnings, warning)
 			continue
 		}
@@ -110,7 +110,7 @@ func (a *Adopter) revisionsOfRelease(ctx context.Context, found *origin, request
 		if err == nil {
 			err = revision.take(rendered.Phases, digester)
 		}
-		if warning := leftOut(one, i == 0, err); warning != "" {
+		if warning := omissionReason(one, i == 0, err); warning != "" {
 			found.warnings = append(found.warnings, warning)
 			continue
 		}

@@ -60,7 +60,7 @@ func (a *Adopter) Plan(ctx context.Context, request Request) (*Plan, error) {
 	plan.Warnings = append(plan.Warnings, found.unreadable...)
 	for i, one := range all {
 		revision, err := a.revision(ctx, plan, one, digester)
-		if warning := leftOut(one, i == 0, err); warning != "" {
+		if warning := omissionReason(one, i == 0, err); warning != "" {
 			plan.Warnings = append(plan.Warnings, warning)
 			continue
 		}
@@ -96,14 +96,14 @@ func (a *Adopter) compareExtension(ctx context.Context, plan *Plan) error {
 		return fmt.Errorf("the extension %s was adopted from the Helm release %s/%s: give the new one another name with --extension", plan.Extension, known.Namespace, known.Name)
 	}
 	plan.Known = true
-	plan.made = madeOf(revisions, plan.release.Deployed.Version)
+	plan.made = madeFrom(revisions, plan.release.Deployed.Version)
 	plan.Next = plan.release.Deployed.Version > known.Revision
 	plan.Tried = !plan.Next && plan.release.Highest > known.Revision
 	return nil
 }
 
-// madeOf returns the newest revision that was made from a revision of Helm; empty for none.
-func madeOf(revisions []v1alpha1.ClusterExtensionRevision, version int) string {
+// madeFrom returns the newest revision that was made from a revision of Helm; empty for none.
+func madeFrom(revisions []v1alpha1.ClusterExtensionRevision, version int) string {
 	name, highest := "", int64(0)
 	for i := range revisions {
 		one := &revisions[i]
@@ -197,9 +197,9 @@ func (a *Adopter) renderRelease(ctx context.Context, of helm.Release) (source.Re
 	return rendered, nil
 }
 
-// leftOut returns the warning for a revision whose record is unreadable. It is empty when the
+// omissionReason returns the warning for a revision whose record is unreadable. It is empty when the
 // revision is needed, or for any other error.
-func leftOut(of helm.Release, needed bool, err error) string {
+func omissionReason(of helm.Release, needed bool, err error) string {
 	if unreadable := (*unreadableError)(nil); needed || !errors.As(err, &unreadable) {
 		return ""
 	}

@@ -56,7 +56,7 @@ func (a *Adopter) PlanUndo(ctx context.Context, request Request, manager string)
 		return nil, fmt.Errorf("the extension %s was not adopted from the Helm release %s", request.Extension, request)
 	}
 	slices.SortFunc(revisions, func(a, b v1alpha1.ClusterExtensionRevision) int { return cmp.Compare(a.Spec.Revision, b.Spec.Revision) })
-	if err := goesBack(revisions, found, known); err != nil {
+	if err := mayReturn(revisions, found, known); err != nil {
 		return nil, fmt.Errorf("giving the extension %s back to Helm: %w", request.Extension, err)
 	}
 	back := &Return{Request: request, release: found, newOwner: targetclient.NewOwner{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate}}
@@ -80,9 +80,9 @@ func (a *Adopter) PlanUndo(ctx context.Context, request Request, manager string)
 	return back, nil
 }
 
-// goesBack returns nil when the extension has the content of Helm's deployed revision, or when Helm
+// mayReturn returns nil when the extension has the content of Helm's deployed revision, or when Helm
 // has made a newer revision since.
-func goesBack(revisions []v1alpha1.ClusterExtensionRevision, found release, known helmrelease.Release) error {
+func mayReturn(revisions []v1alpha1.ClusterExtensionRevision, found release, known helmrelease.Release) error {
 	if found.Highest > known.Revision {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (a *Adopter) Undo(ctx context.Context, back *Return) (forgotten bool, err e
 	if err := a.pause(ctx, back.Extension); err != nil {
 		return false, err
 	}
-	if err := eachRef(ctx, back.refs, func(ctx context.Context, ref manifest.Ref) error { return a.giveBack(ctx, back, ref) }); err != nil {
+	if err := eachRef(ctx, back.refs, func(ctx context.Context, ref manifest.Ref) error { return a.returnObject(ctx, back, ref) }); err != nil {
 		return false, err
 	}
 	if err := a.remove(ctx, back); err != nil {
@@ -171,8 +171,8 @@ func (a *Adopter) until(ctx context.Context, extension string, done func([]*v1al
 	return source.Each(ctx, func(all []*v1alpha1.ClusterExtensionRevision) (bool, error) { return done(all), nil })
 }
 
-// giveBack gives one object back, if the extension still owns it.
-func (a *Adopter) giveBack(ctx context.Context, back *Return, ref manifest.Ref) error {
+// returnObject gives one object back, if the extension still owns it.
+func (a *Adopter) returnObject(ctx context.Context, back *Return, ref manifest.Ref) error {
 	manager := managerOf(back.Extension)
 	marks := targetclient.Marks{
 		FieldManager: manager, Labels: []string{v1alpha1.ChainLabel}, Annotations: []string{v1alpha1.AppliedAnnotation, helm.TeardownAnnotation},

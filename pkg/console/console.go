@@ -117,7 +117,7 @@ func bounded(next http.Handler, most limits, who func(*http.Request) caller) htt
 			screens.Refuse(w, screens.Refusal{Status: http.StatusTooManyRequests, Reason: "Busy", Message: "too many requests at a time: close other tabs of this console"})
 			return
 		}
-		defer of.giveBack(asks)
+		defer of.endCall(asks)
 		next.ServeHTTP(w, r)
 	})
 }
@@ -143,8 +143,8 @@ func (p *places) take(who caller) bool {
 	return true
 }
 
-// giveBack ends a request or stream. It forgets callers without any.
-func (p *places) giveBack(who caller) {
+// endCall ends a request or stream. It forgets callers without any.
+func (p *places) endCall(who caller) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken--

@@ -212,12 +212,12 @@ func TestPlaces(t *testing.T) {
 	if got := []bool{take('a'), take('a'), take('a'), take('b'), take('b'), take('c'), take('d')}; !slices.Equal(got, []bool{true, true, false, true, true, true, false}) {
 		t.Errorf("places: %v", got)
 	}
-	places.giveBack(caller{'a'})
+	places.endCall(caller{'a'})
 	if !take('d') {
 		t.Error("a place that was given back is not free")
 	}
 	for _, name := range []byte("abbcd") {
-		places.giveBack(caller{name})
+		places.endCall(caller{name})
 	}
 	if len(places.of) != 0 || places.taken != 0 {
 		t.Errorf("%d callers are remembered, %d places taken", len(places.of), places.taken)

@@ -106,7 +106,7 @@ func (r *resolver) whyNone(refused []Refusal) (string, []string) {
 // whyNotSuccessor explains a requested version that exists, and that no single upgrade step
 // reaches.
 func (r *resolver) whyNotSuccessor(nearest Refusal) (string, []string) {
-	helps, path := r.whatHelps(nearest)
+	helps, path := r.suggestion(nearest)
 	if helps == "" {
 		return nearest.Why, nil
 	}
@@ -117,9 +117,9 @@ func (r *resolver) whyNotSuccessor(nearest Refusal) (string, []string) {
 	return fmt.Sprintf("%s exists%s but %s; %s", cmp.Or(nearest.Version, nearest.Bundle), where, nearest.Why, helps), path
 }
 
-// whatHelps returns how a version that is no successor can be reached, and the versions on the
+// suggestion returns how a version that is no successor can be reached, and the versions on the
 // path. The text is empty if the installed version does not matter.
-func (r *resolver) whatHelps(nearest Refusal) (string, []string) {
+func (r *resolver) suggestion(nearest Refusal) (string, []string) {
 	installed, err := r.installed()
 	if err != nil || installed == nil {
 		return "", nil

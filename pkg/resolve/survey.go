@@ -83,7 +83,7 @@ func (s *Survey) Why(seen Seen) string {
 	if seen.Rule != NotSuccessor {
 		return refused.Why
 	}
-	if helps, _ := s.resolver.whatHelps(refused); helps != "" {
+	if helps, _ := s.resolver.suggestion(refused); helps != "" {
 		return refused.Why + "; " + helps
 	}
 	return refused.Why

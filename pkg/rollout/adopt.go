@@ -61,7 +61,7 @@ func (o *object) adopt(ctx context.Context, seen Seen) objectResult {
 		before = managedfields.Without(before, o.who.Manager)
 	}
 	// The apply must not take fields from an autoscaler, not even for a moment.
-	left, yielded, err := o.leftOf(ctx, seen, wanted)
+	left, yielded, err := o.yieldedFieldsOf(ctx, seen, wanted)
 	if err != nil {
 		return objectResult{seen: seen, err: err}
 	}
@@ -163,7 +163,7 @@ func (o *object) update(ctx context.Context, seen Seen) objectResult {
 		}
 		seen = o.asSeen(live)
 	}
-	yielded, said, err := o.leftIn(ctx, seen)
+	yielded, said, err := o.yieldedFields(ctx, seen)
 	events = append(events, said...)
 	if err != nil {
 		return objectResult{seen: seen, err: err, events: events}
@@ -182,9 +182,9 @@ func (o *object) formerly(ctx context.Context, seen Seen) (written, applied map[
 	return o.manifests.otherwise(ctx, o.recorded())
 }
 
-// leftIn returns the fields of the manifest that are left to other managers, and events for the
+// yieldedFields returns the fields of the manifest that are left to other managers, and events for the
 // fields that the chain owned before. It reads the object only if the decision needs live values.
-func (o *object) leftIn(ctx context.Context, seen Seen) ([]string, []Event, error) {
+func (o *object) yieldedFields(ctx context.Context, seen Seen) ([]string, []Event, error) {
 	recorded := o.yielded()
 	if seen.Managed == nil && !managedfields.OnlyGrows(o.step.ID) {
 		return recorded, nil, nil
@@ -193,12 +193,12 @@ func (o *object) leftIn(ctx context.Context, seen Seen) ([]string, []Event, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	left, all, err := o.leftOf(ctx, seen, wanted)
+	left, all, err := o.yieldedFieldsOf(ctx, seen, wanted)
 	return all, o.yieldedNow(left), err
 }
 
-// leftOf is leftIn for an object whose managedFields are known, or that only grows.
-func (o *object) leftOf(ctx context.Context, seen Seen, wanted map[string]any) (managedfields.Yields, []string, error) {
+// yieldedFieldsOf is yieldedFields for an object whose managedFields are known, or that only grows.
+func (o *object) yieldedFieldsOf(ctx context.Context, seen Seen, wanted map[string]any) (managedfields.Yields, []string, error) {
 	recorded := o.yielded()
 	if !managedfields.OnlyGrows(o.step.ID) && !managedfields.MayBeScaledToZero(wanted, seen.Managed, o.who.Manager) {
 		left := managedfields.Yielding(wanted, seen.Managed, o.who.Manager, o.step.Policy.Yield)

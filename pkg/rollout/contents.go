@@ -61,10 +61,10 @@ func (p *pass) holdNonEmpty(ctx context.Context, objects []*object, kind func(ma
 	var asking []*object
 	var held []Failure
 	for _, o := range objects {
-		if !kind(o.step.ID) || !o.takesAlong() {
+		if !kind(o.step.ID) || !o.isDeletedWithContent() {
 			continue
 		}
-		full, err := p.goesWith(ctx, o)
+		full, err := p.deletesContent(ctx, o)
 		switch {
 		case ctx.Err() != nil:
 			return held, fmt.Errorf("looking for what goes with %s: %w", o.step.ID, ctx.Err())
@@ -95,9 +95,9 @@ func (p *pass) holdNonEmpty(ctx context.Context, objects []*object, kind func(ma
 	return held, nil
 }
 
-// takesAlong reports whether a user deletes the object with its revision, and has not yet
+// isDeletedWithContent reports whether a user deletes the object with its revision, and has not yet
 // acknowledged the loss of its content.
-func (o *object) takesAlong() bool {
+func (o *object) isDeletedWithContent() bool {
 	return o.Budget != nil && o.Budget.Explicit[o.revision] && !o.memo.Doomed && !o.memo.Intent() &&
 		!o.Orphan[o.revision] && !o.leaves() && o.deleted.UID == ""
 }
@@ -109,14 +109,14 @@ func (o *object) unread(format string, err error, args ...any) Failure {
 	return failure
 }
 
-// goesWith reports whether the deletion of an object would delete other content. It caches only
+// deletesContent reports whether the deletion of an object would delete other content. It caches only
 // positive findings: an object without content is deleted at once.
-func (p *pass) goesWith(ctx context.Context, o *object) (bool, error) {
+func (p *pass) deletesContent(ctx context.Context, o *object) (bool, error) {
 	now, known := p.engine.Clock.Now(), p.memory.inside[o.step.ID]
 	if known.full != "" && now.Before(known.next) {
 		return true, nil
 	}
-	full, err := o.lookInto(ctx, p.inventory)
+	full, err := o.describeContent(ctx, p.inventory)
 	if err != nil {
 		return false, err
 	}
@@ -128,9 +128,9 @@ func (p *pass) goesWith(ctx context.Context, o *object) (bool, error) {
 	return true, nil
 }
 
-// lookInto reads the object and describes its content: the volume of a claim, or the objects of a
+// describeContent reads the object and describes its content: the volume of a claim, or the objects of a
 // namespace.
-func (o *object) lookInto(ctx context.Context, inventory Inventory) (string, error) {
+func (o *object) describeContent(ctx context.Context, inventory Inventory) (string, error) {
 	live, err := o.engine.Reader.Read(ctx, o.step.Ref)
 	if apierrors.IsNotFound(err) {
 		return "", nil
@@ -147,7 +147,7 @@ func (o *object) lookInto(ctx context.Context, inventory Inventory) (string, err
 		}
 		return "", nil
 	}
-	return o.lookIntoNamespace(ctx, inventory)
+	return o.describeNamespace(ctx, inventory)
 }
 
 // isDeletable reports whether a live object belongs to the chain and has no request to keep it.
@@ -156,8 +156,8 @@ func (o *object) isDeletable(seen observe.Observation) bool {
 	return ours && !seen.Keep
 }
 
-// lookIntoNamespace describes the objects of other owners in the namespace; empty for none.
-func (o *object) lookIntoNamespace(ctx context.Context, inventory Inventory) (string, error) {
+// describeNamespace describes the objects of other owners in the namespace; empty for none.
+func (o *object) describeNamespace(ctx context.Context, inventory Inventory) (string, error) {
 	if o.engine.NamespaceContents == nil {
 		return "", nil
 	}

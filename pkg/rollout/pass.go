@@ -126,8 +126,8 @@ func (p *pass) object(at place, step stage.Step) *object {
 	}
 }
 
-// leaver returns an object of the inventory that is to be deleted.
-func (p *pass) leaver(id manifest.ID) *object {
+// leavingObject returns an object of the inventory that is to be deleted.
+func (p *pass) leavingObject(id manifest.ID) *object {
 	memo := p.inventory.Entry(id)
 	ref := memo.ref(id)
 	return &object{setting: p.setting, place: place{layer: -1}, step: stage.Step{Ref: ref}, revision: memo.Revision, memo: memo, seen: p.observed(id), remembered: p.memory.of(ref)}

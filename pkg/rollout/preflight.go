@@ -174,7 +174,7 @@ func (o *object) triedWithout(ctx context.Context, decision Decision, seen Seen)
 	if !managedfields.OnlyGrows(o.step.ID) {
 		return o.yielded(), nil
 	}
-	yielded, _, err := o.leftIn(ctx, seen)
+	yielded, _, err := o.yieldedFields(ctx, seen)
 	return yielded, err
 }
 

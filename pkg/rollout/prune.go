@@ -132,7 +132,7 @@ func (p *pass) unclaimed() []*object {
 		if _, placed := p.places[id]; !placed {
 			var objects []*object
 			for _, id := range p.inventory.Unlisted(p.Layers) {
-				objects = append(objects, p.leaver(id))
+				objects = append(objects, p.leavingObject(id))
 			}
 			return objects
 		}

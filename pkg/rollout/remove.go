@@ -11,7 +11,7 @@ import (
 
 func (p *pass) remove(ctx context.Context, objects []*object) ([]Failure, error) {
 	for i, o := range objects {
-		objects[i] = p.leaver(o.step.ID) // re-read, because an earlier check may have changed the inventory
+		objects[i] = p.leavingObject(o.step.ID) // re-read, because an earlier check may have changed the inventory
 	}
 	results, err := p.carryOut(ctx, objects, (*object).removeOne)
 	if err != nil {

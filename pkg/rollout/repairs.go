@@ -37,7 +37,7 @@ func (l *ledger) repaired(repair RepairRecord, now time.Time) {
 	repair.Last = now.UTC().Truncate(time.Second)
 	repair.Count, repair.First = 1, repair.Last
 	all := l.inventory.Repairs
-	if n := slices.IndexFunc(all, repair.isAgain); n >= 0 {
+	if n := slices.IndexFunc(all, repair.isSameChange); n >= 0 {
 		repair.Count, repair.First = all[n].Count+1, all[n].First
 		all = slices.Delete(all, n, n+1)
 	}
@@ -45,7 +45,7 @@ func (l *ledger) repaired(repair RepairRecord, now time.Time) {
 	l.inventory.Repairs = all[max(0, len(all)-maxRepairs):]
 }
 
-// isAgain reports whether earlier is a repair of the same change.
-func (r RepairRecord) isAgain(earlier RepairRecord) bool {
+// isSameChange reports whether earlier is a repair of the same change.
+func (r RepairRecord) isSameChange(earlier RepairRecord) bool {
 	return r.ID == earlier.ID && r.Manager == earlier.Manager && r.Lost == earlier.Lost
 }

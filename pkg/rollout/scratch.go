@@ -12,7 +12,7 @@ type scratch struct {
 	interests []observe.Interest
 }
 
-// borrow returns an empty scratch, for exclusive use until giveBack.
+// borrow returns an empty scratch, for exclusive use until recycle.
 func (e *Engine) borrow() *scratch {
 	if used, ok := e.scratches.Get().(*scratch); ok {
 		return used
@@ -20,8 +20,8 @@ func (e *Engine) borrow() *scratch {
 	return &scratch{wanted: map[manifest.ID]observe.Interest{}}
 }
 
-// giveBack returns a scratch to the pool. The caller must not use it, or memory of it, any more.
-func (e *Engine) giveBack(used *scratch) {
+// recycle returns a scratch to the pool. The caller must not use it, or memory of it, any more.
+func (e *Engine) recycle(used *scratch) {
 	clear(used.wanted)
 	clear(used.interests)
 	used.interests = used.interests[:0]

@@ -11,7 +11,7 @@ import (
 
 func (p *pass) watch() {
 	scratch := p.engine.borrow()
-	defer p.engine.giveBack(scratch)
+	defer p.engine.recycle(scratch)
 	wanted := scratch.wanted
 	createOnly := map[manifest.ID]bool{}
 	var shared map[manifest.ID]bool

@@ -73,7 +73,7 @@ func adoptHelm(command *cobra.Command, options helmOptions) error {
 	}
 	h := &fromHelm{adoption: run, options: options}
 	if options.undo {
-		return h.giveBack(command.Context())
+		return h.returnToOwner(command.Context())
 	}
 	return h.take(command.Context())
 }
@@ -143,7 +143,7 @@ func (h *fromHelm) show(ctx context.Context, plan *adopt.Plan) error {
 	return err
 }
 
-func (h *fromHelm) giveBack(ctx context.Context) error {
+func (h *fromHelm) returnToOwner(ctx context.Context) error {
 	back, err := h.PlanUndo(ctx, h.options.request, h.options.manager)
 	if err != nil {
 		return fmt.Errorf("nothing undone: %w", err)

@@ -66,7 +66,7 @@ func adoptOLMv1(command *cobra.Command, options olmv1Options) error {
 	}
 	o := &fromOLMv1{adoption: run, options: options}
 	if options.undo {
-		return o.giveBack(command.Context())
+		return o.returnToOwner(command.Context())
 	}
 	return o.take(command.Context())
 }
@@ -153,7 +153,7 @@ func (o *fromOLMv1) adopt(ctx context.Context, plan *adopt.OLMv1Plan) error {
 	return err
 }
 
-func (o *fromOLMv1) giveBack(ctx context.Context) error {
+func (o *fromOLMv1) returnToOwner(ctx context.Context) error {
 	for _, name := range o.options.request.Extensions {
 		back, err := o.PlanUndoOLMv1(ctx, o.options.request.Namespace, name)
 		if err != nil {

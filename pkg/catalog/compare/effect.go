@@ -82,12 +82,12 @@ func effectsOf(name, channel string, before, after *fbc.Config) []Effect {
 }
 
 func effectOf(request resolve.Request, before, after *fbc.Config) Effect {
-	from, noneBefore := goesTo(request, before)
-	to, noneAfter := goesTo(request, after)
+	from, noneBefore := resolveVersion(request, before)
+	to, noneAfter := resolveVersion(request, after)
 	return Effect{Before: from, After: to, Stuck: noneAfter != nil && noneBefore == nil}
 }
 
-func goesTo(request resolve.Request, config *fbc.Config) (string, error) {
+func resolveVersion(request resolve.Request, config *fbc.Config) (string, error) {
 	resolution, err := resolve.Resolve(request, []resolve.Catalog{{Name: "catalog", Config: config}})
 	var none *resolve.Error
 	switch {

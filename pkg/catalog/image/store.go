@@ -240,7 +240,7 @@ func (s *Store) open(ctx context.Context, digest, check string, named reference.
 // ensure opens an image. It pulls an image that is not stored. It checks a stored image that was
 // not checked for this request. It returns nil if the image was removed meanwhile.
 func (s *Store) ensure(ctx context.Context, o *session, p *pulling, named reference.Named, request Request, check string) (*Image, error) {
-	here, err := s.isHere(ctx, o.digest.String())
+	here, err := s.isStored(ctx, o.digest.String())
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +266,7 @@ func (s *Store) ensure(ctx context.Context, o *session, p *pulling, named refere
 	return s.checked(found, check, signed, named)
 }
 
-func (s *Store) isHere(ctx context.Context, digest string) (bool, error) {
+func (s *Store) isStored(ctx context.Context, digest string) (bool, error) {
 	free, err := s.lock(ctx, digest)
 	if err != nil {
 		return false, err

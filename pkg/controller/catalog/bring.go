@@ -28,9 +28,9 @@ type made struct {
 	release func()
 }
 
-// bring pulls an image, and makes content and index from it. It ends early if the catalog is
+// fetch pulls an image, and makes content and index from it. It ends early if the catalog is
 // changed or deleted.
-func (c *Controller) bring(ctx context.Context, catalog *clustercatalog.Catalog, ref string) (*made, error) {
+func (c *Controller) fetch(ctx context.Context, catalog *clustercatalog.Catalog, ref string) (*made, error) {
 	if ref == "" {
 		return nil, errNoImage
 	}

@@ -129,7 +129,7 @@ func (c *Controller) Run(ctx context.Context) {
 	defer c.queue.ShutDown() // ends the workers
 	if c.SeesLeases {
 		leases := objectwatch.New(c.Leases, c.Leases.CoordinationV1().Leases(metav1.NamespaceAll), &coordinationv1.Lease{},
-			objectwatch.Options{Name: clustercatalog.CatalogdLease, Changed: c.lookAgainWhenOwnerChanged()})
+			objectwatch.Options{Name: clustercatalog.CatalogdLease, Changed: c.requeueWhenOwnerChanged()})
 		c.mu.Lock()
 		c.leases = leases
 		c.mu.Unlock()
@@ -149,7 +149,7 @@ func (c *Controller) Run(ctx context.Context) {
 func (c *Controller) Lead(ctx context.Context) {
 	c.leading.Store(true)
 	defer c.leading.Store(false)
-	c.lookAgain()
+	c.requeueAll()
 	<-ctx.Done()
 }
 
@@ -179,7 +179,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-func (c *Controller) lookAgain() {
+func (c *Controller) requeueAll() {
 	c.mu.Lock()
 	watching := c.watching
 	names := map[string]bool{}

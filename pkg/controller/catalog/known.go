@@ -65,9 +65,9 @@ func digestOf(ref string) string {
 	return ""
 }
 
-// knownOf returns the known facts of a catalog. It drops the facts of an earlier catalog with the
+// entryOf returns the known facts of a catalog. It drops the facts of an earlier catalog with the
 // same name.
-func (c *Controller) knownOf(catalog *clustercatalog.Catalog) *known {
+func (c *Controller) entryOf(catalog *clustercatalog.Catalog) *known {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.known[catalog.Name]
@@ -130,11 +130,11 @@ func (c *Controller) publish(catalog *clustercatalog.Catalog, k *known) {
 		Name: catalog.Name, Labels: catalog.SelectorLabels(), Priority: catalog.Spec.Priority,
 		Unavailable: catalog.Off(), Index: k.index, Unpacked: k.unpacked, Err: k.err,
 	})
-	c.toldOf(catalog.Name)
+	c.recordServed(catalog.Name)
 }
 
-// toldOf records that the inventory is up to date for a catalog.
-func (c *Controller) toldOf(name string) {
+// recordServed records that the inventory is up to date for a catalog.
+func (c *Controller) recordServed(name string) {
 	c.mu.Lock()
 	complete := c.complete
 	if !complete {
@@ -154,7 +154,7 @@ func (c *Controller) forget(name string) error {
 	}
 	c.mu.Unlock()
 	c.Inventory.Remove(name)
-	c.toldOf(name)
+	c.recordServed(name)
 	if err := c.Indexes.Remove(name); err != nil {
 		return err
 	}

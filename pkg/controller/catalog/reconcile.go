@@ -38,7 +38,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 		return 0, nil
 	}
 	write := who == weWrite && c.leading.Load()
-	k := c.knownOf(catalog)
+	k := c.entryOf(catalog)
 	switch {
 	case catalog.DeletionTimestamp != nil:
 		return sure, c.release(ctx, object, catalog, k, write)
@@ -100,7 +100,7 @@ func (c *Controller) decide(ctx context.Context, catalog *clustercatalog.Catalog
 	}
 	c.publish(catalog, k) // a pull may take long
 	if c.due(catalog, k) {
-		made, err := c.bring(ctx, catalog, catalog.Ref())
+		made, err := c.fetch(ctx, catalog, catalog.Ref())
 		switch {
 		case ctx.Err() != nil:
 			return 0
@@ -240,7 +240,7 @@ func (c *Controller) agree(catalog *clustercatalog.Catalog, k *known) {
 }
 
 func (c *Controller) pullResolved(ctx context.Context, catalog *clustercatalog.Catalog, k *known, ref string) time.Duration {
-	made, err := c.bring(ctx, catalog, ref)
+	made, err := c.fetch(ctx, catalog, ref)
 	if err != nil {
 		if ctx.Err() != nil || errors.Is(err, errOutdated) {
 			return 0

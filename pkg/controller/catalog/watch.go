@@ -30,7 +30,7 @@ func (c *Controller) watchCatalogs(ctx context.Context) {
 	watching := objectwatch.New(c.Catalogs, c.Catalogs.Resource(clustercatalog.Resource), &unstructured.Unstructured{},
 		objectwatch.Options{Changed: func() {
 			if ctx.Err() == nil {
-				c.lookAgain()
+				c.requeueAll()
 			}
 		}, Failed: func() {}}) // a kind is served only some time after its definition was created
 	c.mu.Lock()
@@ -109,9 +109,9 @@ func (c *Controller) whoWrites() (owner, time.Duration) {
 	return weWrite, 0
 }
 
-// lookAgainWhenOwnerChanged returns a callback for changes of the lease, which happen at each
+// requeueWhenOwnerChanged returns a callback for changes of the lease, which happen at each
 // renewal by catalogd. It enqueues all catalogs only if the writer changed.
-func (c *Controller) lookAgainWhenOwnerChanged() func() {
+func (c *Controller) requeueWhenOwnerChanged() func() {
 	var mu sync.Mutex
 	last := nobodyKnows
 	return func() {
@@ -121,7 +121,7 @@ func (c *Controller) lookAgainWhenOwnerChanged() func() {
 		if now != last {
 			last = now
 			klog.Background().WithName("catalogs").Info("Found out who writes ClusterCatalogs", "who", now.String())
-			c.lookAgain()
+			c.requeueAll()
 		}
 	}
 }

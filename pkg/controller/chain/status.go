@@ -199,7 +199,7 @@ func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found fi
 	w.progress(revision, found, own, message)
 	w.fail(person, stuck)
 	if !leads {
-		w.aside(message)
+		w.describeIdle(message)
 		return
 	}
 	w.stall(revision, person, message)

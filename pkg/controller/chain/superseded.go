@@ -29,10 +29,10 @@ func (w *writer) available(found finding, leads bool, own share, message string)
 	}
 }
 
-// aside describes a layer that must not progress, because it is paused or a newer layer replaces
+// describeIdle describes a layer that must not progress, because it is paused or a newer layer replaces
 // it. A user asked for that, so the layer is not Stalled, and clients need not wait for Ready.
 // Progressing has the reason.
-func (w *writer) aside(message string) {
+func (w *writer) describeIdle(message string) {
 	because := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionProgressing)
 	reason, why := because.Reason, because.Message
 	w.set(olmv1alpha1.ConditionStalled, false, reason, why)

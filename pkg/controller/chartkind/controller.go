@@ -107,7 +107,7 @@ type Controller struct {
 // New returns a controller that sends no request before Run.
 func New(o Options) *Controller {
 	c := &Controller{Options: o, running: map[string]*served{}, renders: map[string]int{}, queue: maker.NewQueue(o.Clock)}
-	c.workloads = newWorkloads(o.Workloads, c.lookByChain)
+	c.workloads = newWorkloads(o.Workloads, c.enqueueByChain)
 	return c
 }
 

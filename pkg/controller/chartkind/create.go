@@ -46,7 +46,7 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	case isFirst:
 	case s.spec.UpgradeApproval == chartkind.ApprovalManual:
 		identity.Approval = because
-	case s.spec.UpgradeApproval == chartkind.ApprovalReviewed && !s.isAskedFor():
+	case s.spec.UpgradeApproval == chartkind.ApprovalReviewed && !s.isRequested():
 		on, err := note.ParseHoldOn(s.spec.HoldOn)
 		if err != nil {
 			return identity, irreconcilable("spec.holdOn of ChartKind %s: %s", s.name, err)
@@ -56,10 +56,10 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	return identity, nil
 }
 
-// isAskedFor reports whether the custom resource changed since the newest revision, while its chart
+// isRequested reports whether the custom resource changed since the newest revision, while its chart
 // and ChartKind did not. A change of the chart or ChartKind waits, no matter who edits the custom
 // resource.
-func (s *scope) isAskedFor() bool {
+func (s *scope) isRequested() bool {
 	newest := s.Newest()
 	if newest == nil || newest.Annotations[chartkind.SettingsAnnotation] != s.settings() {
 		return false

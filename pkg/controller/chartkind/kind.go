@@ -100,7 +100,7 @@ func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructure
 		return "", refuse(reasonTaken, "ChartKind %s has this kind already, and a kind can have only one chart: delete that ChartKind, or this one", other).Later()
 	}
 	if serving := c.servedBy(kind.Name); serving != nil && serving.uid == kind.UID && serving.generation == kind.Generation {
-		if refused, goesOn := c.lookAgain(ctx, serving, kind); goesOn {
+		if refused, goesOn := c.recheck(ctx, serving, kind); goesOn {
 			return serving.chart.Reference, refused
 		}
 		c.end(kind.Name)
@@ -139,11 +139,11 @@ func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructure
 	return pulled.Reference, nil
 }
 
-// lookAgain finds the reason why the cluster refuses requests for a served ChartKind: its
+// recheck finds the reason why the cluster refuses requests for a served ChartKind: its
 // definition was deleted, or its ServiceAccount lacks a right. No event reports this; requests
 // fail. goesOn is false if the definition was deleted or replaced, because a watch of the old
 // definition gets no events for minutes.
-func (c *Controller) lookAgain(ctx context.Context, serving *served, kind *chartkind.ChartKind) (refused *maker.Outcome, goesOn bool) {
+func (c *Controller) recheck(ctx context.Context, serving *served, kind *chartkind.ChartKind) (refused *maker.Outcome, goesOn bool) {
 	if !serving.refused.Load() {
 		return nil, true
 	}
@@ -275,7 +275,7 @@ func (c *Controller) leave(ctx context.Context, object *unstructured.Unstructure
 		return err
 	}
 	c.end(kind.Name)
-	if err := letGo(ctx, account, kind.Spec.Resource); err != nil {
+	if err := removeFinalizer(ctx, account, kind.Spec.Resource); err != nil {
 		left := leaveAfter - c.Clock.Since(kind.DeletionTimestamp.Time)
 		if left > 0 || !isRefused(err) {
 			refused := refuse(reasonDeleting, "removing the finalizer %s from its custom resources in the name of ServiceAccount %s: %s", chartkind.Finalizer, kind.Spec.ServiceAccount, err).Later()
@@ -304,7 +304,7 @@ func (c *Controller) release(ctx context.Context, kind chartkind.ResourceKind, r
 	if c.Releases == nil {
 		return refused
 	}
-	return letGo(ctx, Account{Objects: c.Releases}, kind)
+	return removeFinalizer(ctx, Account{Objects: c.Releases}, kind)
 }
 
 // isRefused reports whether an error means that a ServiceAccount does not exist, or lacks a right.
@@ -313,7 +313,7 @@ func isRefused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsServiceUnavailable(err)
 }
 
-func letGo(ctx context.Context, account Account, kind chartkind.ResourceKind) error {
+func removeFinalizer(ctx context.Context, account Account, kind chartkind.ResourceKind) error {
 	all, err := account.Objects.Resource(kind.GVR()).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil // the kind does not exist any more

@@ -49,11 +49,11 @@ func (s *served) look(ctx context.Context, key string) error {
 		return nil
 	}
 	wanted := report.Volatile(object, workloads, metav1.NewTime(s.Clock.Now()))
-	if !report.Same(report.StatusOf(object), wanted) && !s.isTold(key, object, wanted) {
+	if !report.Same(report.StatusOf(object), wanted) && !s.isWritten(key, object, wanted) {
 		stored, writeErr := s.applyStatus(ctx, object, StatusManager, map[string]any{"conditions": conditionFields(wanted)})
 		switch {
 		case writeErr == nil:
-			s.noteTold(key, stored, wanted)
+			s.recordWrite(key, stored, wanted)
 		case !apierrors.IsNotFound(writeErr):
 			return writeErr
 		}
@@ -70,8 +70,8 @@ type told struct {
 	conditions      []metav1.Condition
 }
 
-// isTold reports whether the same status was written, and the cache has not seen that write yet.
-func (s *served) isTold(key string, object *unstructured.Unstructured, wanted []metav1.Condition) bool {
+// isWritten reports whether the same status was written, and the cache has not seen that write yet.
+func (s *served) isWritten(key string, object *unstructured.Unstructured, wanted []metav1.Condition) bool {
 	s.mu.Lock()
 	last, has := s.told[key]
 	s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *served) isTold(key string, object *unstructured.Unstructured, wanted []
 	return err == nil && order < 0
 }
 
-func (s *served) noteTold(key, resourceVersion string, conditions []metav1.Condition) {
+func (s *served) recordWrite(key, resourceVersion string, conditions []metav1.Condition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.told[key] = told{resourceVersion, conditions}

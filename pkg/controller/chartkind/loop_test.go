@@ -310,8 +310,8 @@ func TestIsTold(t *testing.T) {
 		return []metav1.Condition{{Type: report.Ready, Status: status, Reason: report.ReasonWorkloadsReady}}
 	}
 	s := &served{told: map[string]told{}}
-	s.noteTold("house/hall", "7", ready(metav1.ConditionFalse))
-	s.noteTold("house/hall", "9", ready(metav1.ConditionTrue))
+	s.recordWrite("house/hall", "7", ready(metav1.ConditionFalse))
+	s.recordWrite("house/hall", "9", ready(metav1.ConditionTrue))
 	for name, one := range map[string]struct {
 		key, cached string
 		wanted      metav1.ConditionStatus
@@ -327,7 +327,7 @@ func TestIsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			object := &unstructured.Unstructured{}
 			object.SetResourceVersion(one.cached)
-			if got := s.isTold(one.key, object, ready(one.wanted)); got != one.want {
+			if got := s.isWritten(one.key, object, ready(one.wanted)); got != one.want {
 				t.Errorf("got %t", got)
 			}
 		})

@@ -138,7 +138,7 @@ func (s *scope) findRevisions(ctx context.Context) *maker.Outcome {
 		// The message does not name the owner, which may be in a namespace of another tenant.
 		return irreconcilable("extension %s has revisions of another owner: wait until they are deleted, or let spec.extension of ChartKind %s make another name", s.Name, s.name)
 	case !ours:
-		if stopped := s.isElsewhere(ctx); stopped != nil {
+		if stopped := s.hasOtherExtension(ctx); stopped != nil {
 			return stopped
 		}
 	case others:
@@ -164,9 +164,9 @@ func (s *served) isOf(revisions []olmv1alpha1.ClusterExtensionRevision, object *
 	return slices.ContainsFunc(revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool { return s.isOurs(&one, object) })
 }
 
-// isElsewhere returns an outcome if the custom resource is already installed under another name. A
+// hasOtherExtension returns an outcome if the custom resource is already installed under another name. A
 // second extension would conflict with the first, and the first would never be removed.
-func (s *scope) isElsewhere(ctx context.Context) *maker.Outcome {
+func (s *scope) hasOtherExtension(ctx context.Context) *maker.Outcome {
 	others, err := s.elsewhere(ctx, s.object, s.Name)
 	if err != nil {
 		return retry(err)

@@ -48,7 +48,7 @@ func TestIsAskedFor(t *testing.T) {
 		}
 		s := &scope{served: &served{spec: changed, chart: &Pulled{Reference: tc.pinned}}, object: object}
 		s.Chain = maker.Chain{Revisions: []olmv1alpha1.ClusterExtensionRevision{newest}, Rules: maker.Rules{NeverApproved: neverApproved}}
-		if got := s.isAskedFor(); got != tc.want {
+		if got := s.isRequested(); got != tc.want {
 			t.Errorf("%s: %s: it is asked for: %v", name, tc.reason, got)
 		}
 	}

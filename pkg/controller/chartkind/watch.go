@@ -341,9 +341,9 @@ func (c *Controller) byChain(chain string) (*served, string) {
 	return nil, ""
 }
 
-// lookByChain enqueues a look at the custom resource of a workload's chain. An empty chain means
+// enqueueByChain enqueues a look at the custom resource of a workload's chain. An empty chain means
 // all custom resources.
-func (c *Controller) lookByChain(chain string) {
+func (c *Controller) enqueueByChain(chain string) {
 	if chain == "" {
 		c.mu.Lock()
 		all := slices.Collect(maps.Values(c.running))

@@ -116,7 +116,7 @@ func unreadable(one *helmapplier.Revision) *maker.Outcome {
 // not watch its objects, so their availability is unknown.
 func (s *scope) asRevision(one *helmapplier.Revision) olmv1alpha1.ClusterExtensionRevision {
 	finished := metav1.Condition{Type: olmv1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: "Deployed", Message: one.Description}
-	if isBeginning(one) {
+	if isUnfinishedInstallation(one) {
 		finished.Status, finished.Reason = metav1.ConditionFalse, "Unfinished"
 	}
 	conditions := []metav1.Condition{

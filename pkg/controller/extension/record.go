@@ -29,9 +29,9 @@ const (
 // releaseNotes returns the labels of a release that revisions do not have.
 func releaseNotes() []string { return []string{ofNote, unfinishedNote, teardownNote} }
 
-// isBeginning reports whether a revision of a release has only the objects of a chain's revision
+// isUnfinishedInstallation reports whether a revision of a release has only the objects of a chain's revision
 // that never succeeded.
-func isBeginning(one *helmapplier.Revision) bool {
+func isUnfinishedInstallation(one *helmapplier.Revision) bool {
 	return one.Labels[unfinishedNote] != "" && one.Labels[unfinishedNote] == one.Labels[ofNote]
 }
 

@@ -52,7 +52,7 @@ func (c *Controller) watchExtensions(ctx context.Context) {
 		},
 		UpdateFunc: func(before, now any) {
 			c.noteOrphaning(now)
-			if !c.isToBeTriedAgain(before, now) {
+			if !c.needsRetry(before, now) {
 				add(now)
 			}
 			related(before, now)
@@ -71,11 +71,11 @@ func (c *Controller) watchExtensions(ctx context.Context) {
 	}, informer)
 }
 
-// isToBeTriedAgain reports whether an event only shows the status write of a failed attempt, so
+// needsRetry reports whether an event only shows the status write of a failed attempt, so
 // that the next attempt is scheduled already. Otherwise an error with an ever-changing text, for
 // example with a request number, would cause attempts without end: each writes the status, and that
 // write causes the next.
-func (c *Controller) isToBeTriedAgain(before, now any) bool {
+func (c *Controller) needsRetry(before, now any) bool {
 	was, ok := before.(*unstructured.Unstructured)
 	is, also := now.(*unstructured.Unstructured)
 	return ok && also && c.queue.NumRequeues(is.GetName()) > 0 && was.GetUID() == is.GetUID() && was.GetGeneration() == is.GetGeneration() &&

@@ -373,7 +373,7 @@ func (w *world) pass() error {
 	for i := range rollouts.(*olmv1alpha1.ClusterExtensionRolloutList).Items {
 		known.rollouts = append(known.rollouts, rollouts.(*olmv1alpha1.ClusterExtensionRolloutList).Items[i].DeepCopy())
 	}
-	if err := w.running.bring(w.Context(), "edge", known); err != nil {
+	if err := w.running.refresh(w.Context(), "edge", known); err != nil {
 		return err
 	}
 	w.act()

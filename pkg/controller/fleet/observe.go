@@ -61,9 +61,9 @@ func (c *Controller) room() int {
 	return room
 }
 
-// lookAt reads clusters whose last look is too old, or used another version of the Secret. It reads
+// readClusters reads clusters whose last look is too old, or used another version of the Secret. It reads
 // several clusters in parallel. An unreachable cluster delays only its own look.
-func (p *pass) lookAt(ctx context.Context, clusters []string, fresh time.Duration) map[string]look {
+func (p *pass) readClusters(ctx context.Context, clusters []string, fresh time.Duration) map[string]look {
 	c := p.Controller
 	var running sync.WaitGroup
 	places := make(chan struct{}, lookers)
@@ -81,7 +81,7 @@ func (p *pass) lookAt(ctx context.Context, clusters []string, fresh time.Duratio
 		running.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
-			uid, err := c.lookOnce(ctx, name)
+			uid, err := c.readOnce(ctx, name)
 			if err != nil {
 				uid = last.uid
 			}
@@ -100,7 +100,7 @@ func (p *pass) lookAt(ctx context.Context, clusters []string, fresh time.Duratio
 	return found
 }
 
-func (c *Controller) lookOnce(ctx context.Context, name string) (string, error) {
+func (c *Controller) readOnce(ctx context.Context, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	secret, err := c.Core.CoreV1().Secrets(c.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -143,9 +143,9 @@ func (p *pass) situation(ctx context.Context, rollout *olmv1alpha1.ClusterExtens
 			s.Members[cluster] = p.isMember(ctx, cluster)
 		}
 	}
-	looks := p.lookAt(ctx, names, lookEvery-time.Second)
+	looks := p.readClusters(ctx, names, lookEvery-time.Second)
 	if begins(progress, looks) {
-		maps.Copy(looks, p.lookAt(ctx, present, lookAgain-time.Second))
+		maps.Copy(looks, p.readClusters(ctx, present, lookAgain-time.Second))
 	}
 	if ctx.Err() != nil {
 		return s, ctx.Err()

@@ -120,7 +120,7 @@ func (p *pass) assign(ctx context.Context) ([][]fleet.Candidate, error) {
 		}
 		names = append(names, name)
 	}
-	looks := p.lookAt(ctx, names, knownFor)
+	looks := p.readClusters(ctx, names, knownFor)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

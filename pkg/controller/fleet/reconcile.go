@@ -69,7 +69,7 @@ var errUnknown = errors.New("not known yet")
 func (c *Controller) reconcile(ctx context.Context, name string) error {
 	known, err := c.read(name)
 	if err == nil {
-		err = c.bring(ctx, name, known)
+		err = c.refresh(ctx, name, known)
 	}
 	if errors.Is(err, errUnknown) {
 		return nil
@@ -77,7 +77,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	return err
 }
 
-func (c *Controller) bring(ctx context.Context, name string, known *facts) error {
+func (c *Controller) refresh(ctx context.Context, name string, known *facts) error {
 	p, err := c.begin(name, known)
 	if err != nil || p == nil {
 		return err
@@ -91,7 +91,7 @@ func (c *Controller) bring(ctx context.Context, name string, known *facts) error
 	if p.set.DeletionTimestamp != nil {
 		done, err = p.release(ctx)
 	} else if done, err = p.keep(ctx); err == nil && !done {
-		err = p.goOn(ctx)
+		err = p.reconcileSet(ctx)
 	}
 	if done {
 		return err
@@ -104,7 +104,7 @@ func (c *Controller) bring(ctx context.Context, name string, known *facts) error
 	return errors.Join(err, p.writeStatus(ctx))
 }
 
-func (p *pass) goOn(ctx context.Context) error {
+func (p *pass) reconcileSet(ctx context.Context) error {
 	if active := p.newest(); active != nil && !active.Status.Ended {
 		if err := p.advance(ctx, active); err != nil {
 			return err
@@ -112,7 +112,7 @@ func (p *pass) goOn(ctx context.Context) error {
 	} else {
 		p.noteChanging(p.set.Name, 0)
 	}
-	if err := p.leaveBehind(ctx); err != nil {
+	if err := p.releaseClusters(ctx); err != nil {
 		return err
 	}
 	return p.propose(ctx)
@@ -255,7 +255,7 @@ func (p *pass) advance(ctx context.Context, rollout *olmv1alpha1.ClusterExtensio
 		if len(anew) == 0 {
 			break
 		}
-		p.lookAt(ctx, anew, 0)
+		p.readClusters(ctx, anew, 0)
 		looked = append(looked, anew...)
 		if situation, err = p.situation(ctx, rollout, plan, progress); err != nil {
 			return err

@@ -86,7 +86,7 @@ func (p *pass) tearDown(ctx context.Context, children []*unstructured.Unstructur
 		}
 		waves[wave] = append(waves[wave], name)
 	}
-	looks := p.lookAt(ctx, slices.Sorted(maps.Keys(left)), lookEvery-second)
+	looks := p.readClusters(ctx, slices.Sorted(maps.Keys(left)), lookEvery-second)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}

@@ -178,12 +178,12 @@ func (p *pass) releaseHold(ctx context.Context, cluster string, at fleet.At) err
 	return nil
 }
 
-// leaveBehind handles clusters that the set no longer selects. With the policy Retain, it removes
+// releaseClusters handles clusters that the set no longer selects. With the policy Retain, it removes
 // the mark of a rollout from their children. Users can then delete these children. They stay
 // unchanged, and follow again when the set selects them again. With the policy Delete, it deletes
 // the children of clusters that the newest rollout has recorded as leaving. The rollout asks a user
 // first if many would leave together.
-func (p *pass) leaveBehind(ctx context.Context) error {
+func (p *pass) releaseClusters(ctx context.Context) error {
 	children, known := p.Extensions.Children(p.set.Name)
 	if !known {
 		return nil

@@ -178,8 +178,8 @@ func (c *Controller) unsettle(all ...key) {
 	}
 }
 
-// lookAgain enqueues objects even if they did not change.
-func (c *Controller) lookAgain(all ...key) {
+// requeue enqueues objects even if they did not change.
+func (c *Controller) requeue(all ...key) {
 	c.unsettle(all...)
 	for _, k := range all {
 		c.queue.Add(k)

@@ -259,7 +259,7 @@ func (s *scope) field(ctx context.Context, field imagetemplate.Field, n needs) s
 	resource, found := n.objects[field.Object]
 	if !found {
 		if n.missing[field.Group] {
-			s.lookAgainSoon(field.Group)
+			s.retryLater(field.Group)
 		}
 		return ""
 	}
@@ -278,7 +278,7 @@ func (s *scope) field(ctx context.Context, field imagetemplate.Field, n needs) s
 		s.unknown = fmt.Errorf("reading %s: %w", field.Object, withheld(err))
 	}
 	if err != nil && s.isGone(ctx, field.Object) {
-		s.lookAgainSoon(field.Group)
+		s.retryLater(field.Group)
 	}
 	return value
 }
@@ -301,8 +301,8 @@ func (s *scope) isGone(ctx context.Context, object imagetemplate.Object) bool {
 	return true
 }
 
-// lookAgainSoon schedules another attempt for a kind that the cluster does not serve.
-func (s *scope) lookAgainSoon(group string) {
+// retryLater schedules another attempt for a kind that the cluster does not serve.
+func (s *scope) retryLater(group string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.again = retryDenied; s.Clock.Now().Before(s.announced[group]) {

@@ -108,7 +108,7 @@ func (c *Controller) sourceChanged(object imagetemplate.Object) {
 		}
 	}
 	c.mu.Unlock()
-	c.lookAgain(users...)
+	c.requeue(users...)
 }
 
 func (c *Controller) versionChanged() {
@@ -120,7 +120,7 @@ func (c *Controller) versionChanged() {
 		}
 	}
 	c.mu.Unlock()
-	c.lookAgain(users...)
+	c.requeue(users...)
 }
 
 // resourceOf returns the resource of an object, from an earlier lookup if possible.

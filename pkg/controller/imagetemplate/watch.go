@@ -153,5 +153,5 @@ func (c *Controller) definitionChanged(group string) {
 		}
 	}
 	c.mu.Unlock()
-	c.lookAgain(waiting...)
+	c.requeue(waiting...)
 }

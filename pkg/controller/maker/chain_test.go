@@ -44,7 +44,7 @@ func TestRights(t *testing.T) {
 		"a revision may only do what its requester may do: alice cannot create configmaps":                                                          true,
 		"exceeded quota: requested: count/clusterextensionrevisions=1":                                                                              false,
 	} {
-		if got := isAboutRights(errors.New(text)); got != want {
+		if got := isRightsRefusal(errors.New(text)); got != want {
 			t.Errorf("%s: %t", text, got)
 		}
 	}

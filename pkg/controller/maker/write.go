@@ -166,7 +166,7 @@ func (c *Chain) refused(revision string, as user.Info, err error) *Outcome {
 	switch {
 	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
 		return outdated()
-	case apierrors.IsForbidden(err) && isAboutRights(err):
+	case apierrors.IsForbidden(err) && isRightsRefusal(err):
 		denied := Retry(Denied, told)
 		denied.Err = nil // a missing right is not a fault of this process
 		return denied
@@ -181,9 +181,9 @@ func (c *Chain) refused(revision string, as user.Info, err error) *Outcome {
 	return Retry(Failed, told)
 }
 
-// isAboutRights reports whether an error is a refusal for a missing right, by admission for the
+// isRightsRefusal reports whether an error is a refusal for a missing right, by admission for the
 // objects or by authorization for revisions. Refusals by quotas and policies do not count.
-func isAboutRights(err error) bool {
+func isRightsRefusal(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, authz.Refusal) ||
 		strings.Contains(text, "cannot create resource") || strings.Contains(text, "cannot patch resource") || strings.Contains(text, "cannot delete resource")

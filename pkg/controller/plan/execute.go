@@ -126,7 +126,7 @@ func (s *scope) unchanged(ctx context.Context, manifests map[manifest.Digest][]b
 		why, known := s.stale(*item)
 		if known && why == "" {
 			var err error
-			if why, err = s.takesMore(ctx, *item, manifests); err != nil {
+			if why, err = s.takesMoreFields(ctx, *item, manifests); err != nil {
 				return false, err
 			}
 		}

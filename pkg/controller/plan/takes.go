@@ -16,11 +16,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// takesMore returns the fields that an item would now take from other managers beyond the reviewed
+// takesMoreFields returns the fields that an item would now take from other managers beyond the reviewed
 // fields; empty for none. A change of manager does not change the value, so the diff does not show
-// it. takesMore reads watched objects, and sends a dry-run only if they have such fields. While the
+// it. takesMoreFields reads watched objects, and sends a dry-run only if they have such fields. While the
 // target is not watched, it returns "", and the turn of the item checks it again.
-func (s *scope) takesMore(ctx context.Context, item v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) (string, error) {
+func (s *scope) takesMoreFields(ctx context.Context, item v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) (string, error) {
 	if item.Action == v1alpha1.ItemNone || item.Action == v1alpha1.ItemDelete {
 		return "", nil
 	}

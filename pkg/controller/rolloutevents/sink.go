@@ -107,7 +107,7 @@ func (s *Sink) Create(event *corev1.Event) (written *corev1.Event, err error) {
 				s.drop(revision)
 			}
 			return err
-		case waits != nil && waits.goesOnWith(event):
+		case waits != nil && waits.isCoveredBy(event):
 			waits.events = append(waits.events, event)
 			written = event
 			return nil
@@ -225,8 +225,8 @@ func (b *beginning) endsWith(event *corev1.Event) bool {
 	return event.Reason == end
 }
 
-// goesOnWith reports whether an event is covered by the later end, and so is held, too.
-func (b *beginning) goesOnWith(event *corev1.Event) bool {
+// isCoveredBy reports whether an event is covered by the later end, and so is held, too.
+func (b *beginning) isCoveredBy(event *corev1.Event) bool {
 	return b.events[0].Reason == Begun && event.Reason == PhaseAvailable
 }
 

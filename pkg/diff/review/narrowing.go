@@ -158,7 +158,7 @@ func (n *narrowing) values(at *tree.Path, old, new *tree.Node) {
 	}
 	for _, name := range []string{"pattern", "format", "multipleOf", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum", "not", "allOf", "oneOf", "anyOf"} {
 		is, was := new.Field(name), old.Field(name)
-		if is == nil || is.Scalar() == false || was != nil && tree.Equal(was, is) || saysNothing(name, new) {
+		if is == nil || is.Scalar() == false || was != nil && tree.Equal(was, is) || isGenerated(name, new) {
 			continue
 		}
 		said := words.Changes
@@ -172,9 +172,9 @@ func (n *narrowing) values(at *tree.Path, old, new *tree.Node) {
 	}
 }
 
-// saysNothing reports keywords that schema generators add and that refuse no accepted value: the
+// isGenerated reports keywords that schema generators add and that refuse no accepted value: the
 // size of numbers, and the spelling of quantities.
-func saysNothing(name string, s *tree.Node) bool {
+func isGenerated(name string, s *tree.Node) bool {
 	switch name {
 	case "format":
 		return s.Field("type").Str() != "string"

@@ -141,7 +141,7 @@ func (w *writer) binding() {
 	if len(more) > 0 {
 		severity, remark := note.Warning, phrase("")
 		switch {
-		case slices.ContainsFunc(more, isEverybody):
+		case slices.ContainsFunc(more, isAnyUser):
 			severity, remark = note.Critical, ": that is everybody"
 		case role == "ClusterRole cluster-admin":
 			severity, remark = note.Critical, ": that is every right"
@@ -174,7 +174,7 @@ func subjects(binding *tree.Node) []string {
 	return all
 }
 
-func isEverybody(subject string) bool {
+func isAnyUser(subject string) bool {
 	switch subject {
 	case "Group system:authenticated", "Group system:unauthenticated", "Group system:serviceaccounts", "User system:anonymous":
 		return true

@@ -90,11 +90,11 @@ func (r rule) gives(want right) bool {
 			return url == want.url || wild && strings.HasPrefix(want.url, prefix)
 		})
 	}
-	return matches(r.groups, want.group) && r.givesResource(want.resource) &&
+	return matches(r.groups, want.group) && r.grantsResource(want.resource) &&
 		(len(r.names) == 0 || want.name != "" && slices.Contains(r.names, want.name))
 }
 
-func (r rule) givesResource(want string) bool {
+func (r rule) grantsResource(want string) bool {
 	if r.admission {
 		return slices.ContainsFunc(r.resources, func(pattern string) bool { return sees(pattern, want) })
 	}

@@ -152,7 +152,7 @@ func (a *Applier) Apply(ctx context.Context, wanted Wanted) error {
 		return errors.Join(err, store.update(ctx, next))
 	}
 	for _, one := range found {
-		if err := become(ctx, store, one, releasecommon.StatusDeployed, releasecommon.StatusSuperseded, ""); err != nil {
+		if err := changeStatus(ctx, store, one, releasecommon.StatusDeployed, releasecommon.StatusSuperseded, ""); err != nil {
 			return err
 		}
 	}
@@ -177,7 +177,7 @@ func (a *Applier) Record(ctx context.Context, wanted Wanted, description string)
 		return 0, err
 	}
 	for _, one := range found {
-		if err := become(ctx, store, one, releasecommon.StatusDeployed, releasecommon.StatusSuperseded, ""); err != nil {
+		if err := changeStatus(ctx, store, one, releasecommon.StatusDeployed, releasecommon.StatusSuperseded, ""); err != nil {
 			return 0, err
 		}
 	}
@@ -252,7 +252,7 @@ func (a *Applier) settled(ctx context.Context, records store, name string) ([]st
 			}
 			one.Index = nil
 		default:
-			if err := become(ctx, records, *one, pending, releasecommon.StatusFailed, "interrupted while "+pending.String()); err != nil {
+			if err := changeStatus(ctx, records, *one, pending, releasecommon.StatusFailed, "interrupted while "+pending.String()); err != nil {
 				return nil, err
 			}
 			one.Status = releasecommon.StatusFailed.String()
@@ -304,8 +304,8 @@ func completed(next *rspb.Release) string {
 	return "Upgrade complete"
 }
 
-// become changes the status of a revision if it has the status before and can be read.
-func become(ctx context.Context, records store, one stored, before, after releasecommon.Status, description string) error {
+// changeStatus changes the status of a revision if it has the status before and can be read.
+func changeStatus(ctx context.Context, records store, one stored, before, after releasecommon.Status, description string) error {
 	if one.Status != before.String() || one.err != nil {
 		return nil
 	}

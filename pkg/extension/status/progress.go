@@ -70,11 +70,11 @@ func settled(facts Facts, v view) bool {
 	// Equal content creates no new revision. Then the condition Ready of the last pass proves it:
 	// it is about this generation and the installed version.
 	told := meta.FindStatusCondition(facts.Extension.Status.Conditions, Ready)
-	return told != nil && told.ObservedGeneration == generation && tellsInstalled(told.Reason)
+	return told != nil && told.ObservedGeneration == generation && isAboutInstalled(told.Reason)
 }
 
-// tellsInstalled reports whether a reason of Ready is about the installed version.
-func tellsInstalled(reason string) bool {
+// isAboutInstalled reports whether a reason of Ready is about the installed version.
+func isAboutInstalled(reason string) bool {
 	switch reason {
 	case string(Pending), string(WaitingForWindow), ReasonRollingOut, reasonProposed, reasonRevisionsUnknown, reasonDeleting:
 		return false

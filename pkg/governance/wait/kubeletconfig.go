@@ -28,7 +28,7 @@ func kubeletConfig(target, live *unstructured.Unstructured, facts profile.Facts,
 	if len(all) == 0 {
 		return Verdict{State: Done, Message: "it selects no MachineConfigPool: nothing changes on any node"}
 	}
-	made := madeOf(live.GetName(), facts)
+	made := generatedFrom(live.GetName(), facts)
 	return worst(all, func(pool *unstructured.Unstructured) Verdict {
 		if verdict := unrendered(pool, at); verdict.State != Done {
 			return verdict
@@ -51,7 +51,7 @@ func kubeletConfig(target, live *unstructured.Unstructured, facts profile.Facts,
 // kubeletConfigGone waits until the MachineConfigs generated from a KubeletConfig are deleted, and
 // every selected pool is without them.
 func kubeletConfigGone(target *unstructured.Unstructured, facts profile.Facts, at Times) Verdict {
-	if made := madeOf(target.GetName(), facts); len(made) > 0 {
+	if made := generatedFrom(target.GetName(), facts); len(made) > 0 {
 		return Verdict{State: Waiting, Message: fmt.Sprintf("waiting for MachineConfig %s, which was made from it, to be deleted", made[0].GetName())}
 	}
 	all := profile.PoolsOfKubeletConfig(facts, target)
@@ -72,8 +72,8 @@ func kubeletConfigGone(target *unstructured.Unstructured, facts profile.Facts, a
 	})
 }
 
-// madeOf returns the MachineConfigs that the operator generated from a KubeletConfig.
-func madeOf(name string, facts profile.Facts) []*unstructured.Unstructured {
+// generatedFrom returns the MachineConfigs that the operator generated from a KubeletConfig.
+func generatedFrom(name string, facts profile.Facts) []*unstructured.Unstructured {
 	var made []*unstructured.Unstructured
 	for _, config := range facts.Objects[profile.MachineConfigKind()] {
 		for _, owner := range config.GetOwnerReferences() {

@@ -69,7 +69,7 @@ func Missing(diff *v1alpha1.RevisionDiff, view View) []string {
 	named, more := 0, 0
 	for i := range diff.Changes {
 		change := &diff.Changes[i]
-		left := leftOut(change.Truncated)
+		left := describeOmitted(change.Truncated)
 		switch {
 		case left == "":
 			continue
@@ -85,15 +85,15 @@ func Missing(diff *v1alpha1.RevisionDiff, view View) []string {
 	case more > 0:
 		missing = append(missing, fmt.Sprintf("parts of %s more left out: the table marks them, and the same command with their kind and name shows each", text.Count(more, "object")))
 	case named == 0:
-		missing = append(missing, leftOut(diff.Truncated)+" left out: the diff is too large")
+		missing = append(missing, describeOmitted(diff.Truncated)+" left out: the diff is too large")
 	}
 	return missing
 }
 
 const maxCut = 10
 
-// leftOut describes the omitted parts with their numbers; empty for none.
-func leftOut(left *v1alpha1.DiffTruncation) string {
+// describeOmitted describes the omitted parts with their numbers; empty for none.
+func describeOmitted(left *v1alpha1.DiffTruncation) string {
 	if left == nil {
 		return ""
 	}
@@ -185,7 +185,7 @@ func table(changes []v1alpha1.ObjectChange) screen.Table {
 // objectOf returns the name of an object in a table, and whether its change is incomplete.
 func objectOf(change *v1alpha1.ObjectChange) string {
 	name := Kind(change.APIVersion, change.Kind) + " " + qualified(change.Namespace, change.Name)
-	if leftOut(change.Truncated) != "" {
+	if describeOmitted(change.Truncated) != "" {
 		name += " (not all shown)"
 	}
 	return name

@@ -187,7 +187,7 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 			return err
 		}
 	}
-	same, err := d.isThere(ctx, shown)
+	same, err := d.isUnchanged(ctx, shown)
 	if err != nil || same && !saving {
 		return err
 	}

@@ -31,8 +31,8 @@ func nextNumber(ctx context.Context, cluster *session.Cluster, extension string)
 	return number + 1, nil
 }
 
-// isThere reports whether a proposal equals the rolled out content. If so, it prints that.
-func (d *deployment) isThere(ctx context.Context, diff *v1alpha1.RevisionDiff) (bool, error) {
+// isUnchanged reports whether a proposal equals the rolled out content. If so, it prints that.
+func (d *deployment) isUnchanged(ctx context.Context, diff *v1alpha1.RevisionDiff) (bool, error) {
 	if diff.From == "" || review.Verdict(diff) != nil {
 		return false, nil
 	}

@@ -155,11 +155,11 @@ func (d *deployment) target(ctx context.Context, to string) (string, error) {
 	}
 	// The current revision and abandoned revisions are no targets of a rollback.
 	current := len(rows) - 1
-	for current > 0 && (isGone(rows[current].State) || rows[current].State == string(v1alpha1.LifecycleStateArchived)) {
+	for current > 0 && (isUnusable(rows[current].State) || rows[current].State == string(v1alpha1.LifecycleStateArchived)) {
 		current--
 	}
 	for i := current - 1; i >= 0; i-- {
-		if rows[i].Result == v1alpha1.ResultSucceeded && !isGone(rows[i].State) {
+		if rows[i].Result == v1alpha1.ResultSucceeded && !isUnusable(rows[i].State) {
 			return rows[i].Name, nil
 		}
 	}
@@ -174,7 +174,7 @@ func named(extension, to string, rows []v1alpha1.RevisionRecord) (string, error)
 	var there []string
 	for i := range rows {
 		switch {
-		case isGone(rows[i].State):
+		case isUnusable(rows[i].State):
 			continue
 		case rows[i].Revision == number:
 			return rows[i].Name, nil
@@ -205,7 +205,7 @@ func alreadyThere(rows []v1alpha1.RevisionRecord, from, target string) string {
 		}
 		if row.Name == target {
 			for j := i - 1; j >= 0 && earlier == ""; j-- {
-				if rows[j].Result == v1alpha1.ResultSucceeded && !isGone(rows[j].State) {
+				if rows[j].Result == v1alpha1.ResultSucceeded && !isUnusable(rows[j].State) {
 					earlier = rows[j].Name
 				}
 			}
@@ -217,7 +217,7 @@ func alreadyThere(rows []v1alpha1.RevisionRecord, from, target string) string {
 	return said
 }
 
-// isGone is true for revisions that a rollback cannot use.
-func isGone(state string) bool {
+// isUnusable is true for revisions that a rollback cannot use.
+func isUnusable(state string) bool {
 	return state == v1alpha1.StateDeleted || state == v1alpha1.StateDeleting
 }

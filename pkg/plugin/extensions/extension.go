@@ -115,7 +115,7 @@ func (f followed) condition(kind string) *metav1.Condition {
 // revision was created from its spec.
 func (f followed) lines(name string) []screen.Line {
 	newest := f.newest()
-	if newest != nil && f.isMadeOf(newest) {
+	if newest != nil && f.isMadeFrom(newest) {
 		return progress.RevisionLines(newest)
 	}
 	line := screen.Line{Glyph: screen.Waiting, Style: screen.Cyan, Text: name + ": waiting for Penstock to process it", Keep: true}
@@ -133,10 +133,10 @@ func (f followed) lines(name string) []screen.Line {
 	return []screen.Line{line}
 }
 
-// isMadeOf reports whether a revision has the content of the current spec: it was created from the
+// isMadeFrom reports whether a revision has the content of the current spec: it was created from the
 // spec, or has the same content. Revisions of an earlier extension of the same name do not count,
 // although their generations may match.
-func (f followed) isMadeOf(revision *v1alpha1.ClusterExtensionRevision) bool {
+func (f followed) isMadeFrom(revision *v1alpha1.ClusterExtensionRevision) bool {
 	if f.extension == nil {
 		return false
 	}
@@ -155,7 +155,7 @@ func (f followed) ended(name string) (bool, error) {
 		return true, outcome.Errorf(outcome.No, "%s is not installed: it is being deleted", name)
 	}
 	newest := f.newest()
-	if newest != nil && f.isMadeOf(newest) {
+	if newest != nil && f.isMadeFrom(newest) {
 		if proposed(newest) {
 			return true, nil
 		}

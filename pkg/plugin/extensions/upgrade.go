@@ -92,7 +92,7 @@ func (u *upgrading) run(ctx context.Context) error {
 		return err
 	}
 	if u.version != "" {
-		return u.askFor(ctx, read)
+		return u.changeVersion(ctx, read)
 	}
 	waiting, err := u.waiting(ctx)
 	if err != nil {
@@ -212,8 +212,8 @@ func refusedApproval(err error) error {
 	return err
 }
 
-// askFor changes the version range, and follows the result.
-func (u *upgrading) askFor(ctx context.Context, read *extension.Extension) error {
+// changeVersion changes the version range, and follows the result.
+func (u *upgrading) changeVersion(ctx context.Context, read *extension.Extension) error {
 	source := read.Spec.Source.Catalog
 	if source == nil {
 		return outcome.Errorf(outcome.No, "ClusterExtension %s is not from a catalog: spec.source.sourceType is %s", u.name, read.Spec.Source.SourceType)

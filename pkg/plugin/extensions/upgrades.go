@@ -119,13 +119,13 @@ func upgradesOf(ctx context.Context, cluster *session.Cluster, name string) ([]c
 			return nil, nil, apierrors.NewForbidden(extension.Resource.GroupResource(), name, fmt.Errorf("to see the upgrades of %s, you need the right to get it and its installed revision", name))
 		}
 	}
-	standing, err := standingOf(ctx, cluster, name, all)
+	standing, err := adviceOf(ctx, cluster, name, all)
 	return rows, standing, err
 }
 
-// standingOf returns the advice about ClusterExtensions, by name, as status shows it. Without the
+// adviceOf returns the advice about ClusterExtensions, by name, as status shows it. Without the
 // right to list revisions, it uses only the status of the ClusterExtensions.
-func standingOf(ctx context.Context, cluster *session.Cluster, name string, all []*extension.Extension) (map[string]advice.Advice, error) {
+func adviceOf(ctx context.Context, cluster *session.Cluster, name string, all []*extension.Extension) (map[string]advice.Advice, error) {
 	options := metav1.ListOptions{FieldSelector: v1alpha1.LifecycleStateField + "!=" + string(v1alpha1.LifecycleStateArchived)}
 	if name != "" {
 		options = session.OfExtension(name)

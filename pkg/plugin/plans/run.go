@@ -97,7 +97,7 @@ func newPlanRun(s *session.Session) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("having plan %s computed again: %w", p.name, err)
 		}
-		return p.bringIntoEffect(ctx, options)
+		return p.approveAndFollow(ctx, options)
 	})
 	options.add(command)
 	return command
@@ -122,7 +122,7 @@ func newPlanUndo(s *session.Session) *cobra.Command {
 		if _, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Rollback(ctx, p.name, request, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("undoing plan %s: %w", p.name, err)
 		}
-		return p.bringIntoEffect(ctx, options)
+		return p.approveAndFollow(ctx, options)
 	})
 	options.add(command)
 	command.Flags().Int64Var(&options.run, "run", 0, "Run to undo. Default: the last one.")
@@ -194,8 +194,8 @@ func (p *planReview) putBack(before *v1alpha1.ConfigurationPlan) func(context.Co
 	}
 }
 
-// bringIntoEffect waits until the plan is computed, asks for an approval, and follows it.
-func (p *planReview) bringIntoEffect(ctx context.Context, options approvalOptions) error {
+// approveAndFollow waits until the plan is computed, asks for an approval, and follows it.
+func (p *planReview) approveAndFollow(ctx context.Context, options approvalOptions) error {
 	plan, err := p.computed(ctx, options.timeout)
 	if err != nil {
 		return err

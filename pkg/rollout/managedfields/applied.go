@@ -38,8 +38,8 @@ func (o owned) below(element fieldpath.PathElement) owned {
 	return owned{o.ours.WithPrefix(element), o.theirs.WithPrefix(element)}
 }
 
-// isWhole reports whether a value is replaced as a whole: a scalar, or an atomic map or list.
-func (o owned) isWhole(element fieldpath.PathElement) bool {
+// isAtomic reports whether a value is replaced as a whole: a scalar, or an atomic map or list.
+func (o owned) isAtomic(element fieldpath.PathElement) bool {
 	below := o.below(element)
 	return (o.ours.Members.Has(element) || o.theirs.Members.Has(element)) && below.ours.Empty() && below.theirs.Empty()
 }
@@ -68,7 +68,7 @@ func (o owned) merge(have, want any, wants bool, element fieldpath.PathElement) 
 		return nil, false
 	case !wants && below.ours.Empty():
 		return have, true
-	case wants && o.isWhole(element):
+	case wants && o.isAtomic(element):
 		return want, true
 	}
 	switch have := have.(type) {

@@ -66,7 +66,7 @@ func isLarger(live, wanted map[string]any) bool {
 
 // holderOf returns a manager, other than manager, that has the field.
 func holderOf(entries []metav1.ManagedFieldsEntry, manager, field string) string {
-	if entry, found := othersFields(entries, manager)[field]; found {
+	if entry, found := fieldsOfOthers(entries, manager)[field]; found {
 		return entry.Manager
 	}
 	return "the manager that made it larger"

@@ -26,7 +26,7 @@ func Yielding(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager s
 	found := Yields{}
 	policy = append(slices.Clone(policy), injected(wanted)...)
 	mine := ownSet(live, manager)
-	for path, by := range othersFields(live, manager) {
+	for path, by := range fieldsOfOthers(live, manager) {
 		if by.Manager == BeforeFirstApply || mine[path] {
 			continue
 		}
@@ -48,7 +48,7 @@ func StillYielded(yielded []string, live []metav1.ManagedFieldsEntry, manager st
 	if len(yielded) == 0 || ApplyOf(live, manager) == nil {
 		return yielded
 	}
-	theirs := othersFields(live, manager)
+	theirs := fieldsOfOthers(live, manager)
 	return slices.DeleteFunc(slices.Clone(yielded), func(path string) bool {
 		_, still := theirs[path]
 		return !still
@@ -71,8 +71,8 @@ func (y Yields) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// othersFields returns the leaves that other managers have, with an entry of such a manager.
-func othersFields(live []metav1.ManagedFieldsEntry, manager string) map[string]metav1.ManagedFieldsEntry {
+// fieldsOfOthers returns the leaves that other managers have, with an entry of such a manager.
+func fieldsOfOthers(live []metav1.ManagedFieldsEntry, manager string) map[string]metav1.ManagedFieldsEntry {
 	found := map[string]metav1.ManagedFieldsEntry{}
 	for _, entry := range live {
 		if IsApplyOf(entry, manager) || entry.Subresource == "status" {

@@ -42,7 +42,7 @@ func lostToNobody(wanted map[string]any, entries []metav1.ManagedFieldsEntry, ma
 		return nil
 	}
 	owned := map[string]bool{}
-	for path := range othersFields(entries, manager) {
+	for path := range fieldsOfOthers(entries, manager) {
 		owned[path] = true
 	}
 	maps.Copy(owned, ownSet(entries, manager))

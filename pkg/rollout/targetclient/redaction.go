@@ -41,7 +41,7 @@ func isOurs(err error) bool {
 // may compare both). If one of them cannot be read, it returns nil, and the whole message is
 // removed. Content of Secrets is never read.
 func (c *Client) known(ctx context.Context, ref manifest.Ref, body []byte, err error) []map[string]any {
-	if ref.IsSecret() || !isAnswer(err) {
+	if ref.IsSecret() || !isServerAnswer(err) {
 		return nil
 	}
 	objects := []map[string]any{}
@@ -77,7 +77,7 @@ func (c *Client) live(ctx context.Context, ref manifest.Ref) (map[string]any, er
 	return live.Object, nil
 }
 
-func isAnswer(err error) bool {
+func isServerAnswer(err error) bool {
 	answer := apierrors.APIStatus(nil)
 	return errors.As(err, &answer)
 }

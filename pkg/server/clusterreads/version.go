@@ -21,7 +21,7 @@ const versionTimeout = 5 * time.Second
 func (r *Reads) Version(ctx context.Context, caller user.Info, secret string) (clusterversion.Kubernetes, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	config, err := r.wayTo(ctx, caller, secret)
+	config, err := r.configFor(ctx, caller, secret)
 	if err != nil {
 		return clusterversion.Kubernetes{}, err
 	}
@@ -36,8 +36,8 @@ func (r *Reads) Version(ctx context.Context, caller user.Info, secret string) (c
 	return clusterversion.ParseKubernetes(clusterversion.Effective(answer))
 }
 
-// wayTo returns the client configuration for a cluster that a caller may use.
-func (r *Reads) wayTo(ctx context.Context, caller user.Info, secret string) (*rest.Config, error) {
+// configFor returns the client configuration for a cluster that a caller may use.
+func (r *Reads) configFor(ctx context.Context, caller user.Info, secret string) (*rest.Config, error) {
 	if secret == "" {
 		return r.Target.ConfigFor(serviceaccounts.Reader(), r.Accounts), nil
 	}

@@ -80,7 +80,7 @@ func (s *Snapshots) due(now time.Time) (time.Duration, error) {
 	if err != nil || len(names) == 0 {
 		return 0, err
 	}
-	newest, _ := takenAt(names[len(names)-1])
+	newest, _ := timeOf(names[len(names)-1])
 	if newest.After(now) {
 		return 0, nil // the clock was wrong then, or is now
 	}
@@ -113,7 +113,7 @@ func (s *Snapshots) list() ([]string, error) {
 	}
 	var names []string
 	for _, entry := range entries {
-		if _, ok := takenAt(entry.Name()); ok && entry.Type().IsRegular() {
+		if _, ok := timeOf(entry.Name()); ok && entry.Type().IsRegular() {
 			names = append(names, entry.Name())
 		}
 	}
@@ -121,8 +121,8 @@ func (s *Snapshots) list() ([]string, error) {
 	return names, nil
 }
 
-// takenAt returns the time of a snapshot from its name, or false if the file is not a snapshot.
-func takenAt(name string) (time.Time, bool) {
+// timeOf returns the time of a snapshot from its name, or false if the file is not a snapshot.
+func timeOf(name string) (time.Time, bool) {
 	text, ok := strings.CutPrefix(name, prefix)
 	if !ok {
 		return time.Time{}, false

@@ -125,7 +125,7 @@ func TestSnapshotsGoOn(t *testing.T) {
 					if s.saved.Load() != 0 {
 						t.Errorf("%s: %d snapshots too early", tc.reason, s.saved.Load())
 					}
-					if at, _ := takenAt(tc.newest); !s.newest().Equal(at) {
+					if at, _ := timeOf(tc.newest); !s.newest().Equal(at) {
 						t.Errorf("%s: the newest is of %s, says the metric", tc.reason, s.newest())
 					}
 					time.Sleep(2 * time.Second)

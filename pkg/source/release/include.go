@@ -25,9 +25,9 @@ const (
 	everyCapability   = "*"
 )
 
-// leavesOut returns the reason why a manifest is not wanted; empty if it is wanted. It returns an
+// omits returns the reason why a manifest is not wanted; empty if it is wanted. It returns an
 // error if a needed option is missing or a value is invalid.
-func (o Options) leavesOut(object manifest.Object) (string, error) {
+func (o Options) omits(object manifest.Object) (string, error) {
 	var content struct {
 		Metadata struct {
 			Annotations map[string]string `json:"annotations"`

@@ -64,7 +64,7 @@ func Render(ctx context.Context, fsys fs.FS, options Options) (Result, error) {
 			if fileName.FindStringSubmatch(path.Base(object.File)) == nil {
 				return false, errors.New("the file is not named 0000_<run level>_<component>_<anything>, so it has no run level: rename it, or render without --layout release")
 			}
-			why, err := options.leavesOut(object.Object)
+			why, err := options.omits(object.Object)
 			if why != "" {
 				result.LeftOut[why]++
 			}

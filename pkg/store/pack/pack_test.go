@@ -131,7 +131,7 @@ func TestPutKeepsOtherEncoding(t *testing.T) {
 	}
 	frame := encoder.EncodeAll(content, nil)
 	h := header{frame: sum(frame), contentLen: len(content), compLen: len(frame)}
-	record, err := wholeFormat().Wrap(append(h.encode(), frame...))
+	record, err := fullFormat().Wrap(append(h.encode(), frame...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func packFormat() store.Format {
 	return store.Format{Kind: "pack", Magic: "PKP", Version: formatDelta, Limit: ChunkBytes}
 }
 
-func wholeFormat() store.Format {
+func fullFormat() store.Format {
 	f := packFormat()
 	f.Version = formatWhole
 	return f
@@ -126,7 +126,7 @@ func seal(content []byte, chunkBytes int) (sealed, error) {
 	}
 	h := header{frame: sum(frame), contentLen: len(content), compLen: len(frame)}
 	if body := append(h.encode(), frame...); len(body) <= chunkBytes {
-		record, err := wholeFormat().Wrap(body)
+		record, err := fullFormat().Wrap(body)
 		return sealed{record: record}, err
 	}
 	if limit := maxChunks * chunkBytes; len(frame) > limit {
@@ -138,7 +138,7 @@ func seal(content []byte, chunkBytes int) (sealed, error) {
 		chunks = append(chunks, c)
 		h.chunks = append(h.chunks, c.digest)
 	}
-	record, err := wholeFormat().Wrap(h.encode())
+	record, err := fullFormat().Wrap(h.encode())
 	return sealed{record: record, chunks: chunks}, err
 }
 

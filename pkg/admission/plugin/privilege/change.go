@@ -103,14 +103,14 @@ func (c change) source(revision *olm.ClusterExtensionRevision) string {
 	return revision.Name
 }
 
-func isOfRevisions(a admission.Attributes) bool {
+func isRevisionResource(a admission.Attributes) bool {
 	return a.GetResource().GroupResource() == v1alpha1.Resource("clusterextensionrevisions")
 }
 
 // changeOf returns the change that a request makes. ok is false if Penstock does nothing in the
 // cluster because of it, such as for changes of metadata and for pausing.
 func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
-	if a.GetSubresource() != "" || !isOfRevisions(a) {
+	if a.GetSubresource() != "" || !isRevisionResource(a) {
 		return change{}, false
 	}
 	updated, _ := a.GetObject().(*olm.ClusterExtensionRevision)

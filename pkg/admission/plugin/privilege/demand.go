@@ -177,8 +177,8 @@ func (p *Plugin) contentsOf(ctx context.Context, c change, revision *olm.Cluster
 
 const definitionGroup = "apiextensions.k8s.io"
 
-// asksOf returns the rights that effects need. Their kinds must be discovered.
-func (d *demand) asksOf(effects []effect) ([]ask, error) {
+// rightsFor returns the rights that effects need. Their kinds must be discovered.
+func (d *demand) rightsFor(effects []effect) ([]ask, error) {
 	var asks []ask
 	for _, e := range effects {
 		if e.write == nil {

@@ -49,9 +49,9 @@ func createOnlyIn(revision *olm.ClusterExtensionRevision) map[manifest.ID]bool {
 	return found
 }
 
-// givenAway returns the objects of the chain that are create-only in a revision. Penstock releases
+// releasedObjects returns the objects of the chain that are create-only in a revision. Penstock releases
 // them when no other revision owns them.
-func givenAway(revision *olm.ClusterExtensionRevision, there []ownedObject) []ownedObject {
+func releasedObjects(revision *olm.ClusterExtensionRevision, there []ownedObject) []ownedObject {
 	createOnly := createOnlyIn(revision)
 	return slices.DeleteFunc(without(there, nil), func(object ownedObject) bool { return !createOnly[object.ID] })
 }
@@ -85,7 +85,7 @@ func planOf(c change, now chainState) plan {
 	case archive, remove:
 		p = planTeardown(c, now)
 	}
-	if c.ends || ownedAnew(c, now) {
+	if c.ends || takesOwnership(c, now) {
 		p.deletes = without(append(p.deletes, endOf(c.revision, now)...), nil)
 	}
 	if c.hastens {
@@ -154,11 +154,11 @@ func deletionCandidates(revision *olm.ClusterExtensionRevision, now chainState) 
 	return without(there, ids(refsOf(layers[0])))
 }
 
-// ownedAnew reports whether a revision gets an owner that no other active revision of the chain
+// takesOwnership reports whether a revision gets an owner that no other active revision of the chain
 // has. If another revision has the owner, garbage collection of the owner deletes all of them
 // anyway. Owners of archived or deleted revisions do not count, because the user who added them
 // needed fewer rights.
-func ownedAnew(c change, now chainState) bool {
+func takesOwnership(c change, now chainState) bool {
 	owners := c.owners
 	for _, layer := range layersOf(now.others) {
 		owners = request.NewOwners(owners, layer.OwnerReferences)
@@ -234,7 +234,7 @@ func planRollback(revision, target *olm.ClusterExtensionRevision, now chainState
 		there = append(there, ownedBy(layer)...)
 	}
 	own := refsOf(target)
-	return plan{writes: []wanted{{revision: target, refs: own}}, deletes: without(there, ids(own)), releases: givenAway(target, there)}
+	return plan{writes: []wanted{{revision: target, refs: own}}, deletes: without(there, ids(own)), releases: releasedObjects(target, there)}
 }
 
 // planRollout writes all objects of the revision. If it is the newest, its completion archives the
@@ -258,7 +258,7 @@ func planRollout(c change, now chainState) plan {
 			keep[ref.ID] = true
 		}
 	}
-	p := plan{writes: []wanted{{revision: c.revision, refs: own}}, deletes: without(there, keep), releases: givenAway(c.revision, there)}
+	p := plan{writes: []wanted{{revision: c.revision, refs: own}}, deletes: without(there, keep), releases: releasedObjects(c.revision, there)}
 	if c.kind == create && !newest && layers[0].Spec.LifecycleState == olm.LifecycleStateActive {
 		// Both revisions are imported. The newer revision archives this revision when it is
 		// complete. Its own check did not cover objects that only this revision has.

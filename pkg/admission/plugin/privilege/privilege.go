@@ -144,7 +144,7 @@ func (p *Plugin) ValidateInitialization() error {
 //  5. Any other requester needs all rights of the change.
 //  6. The requester, the audit log and the metrics get the decision.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if isOfRevisions(a) && a.GetSubresource() == "status" && !request.IsInternal(ctx, a.GetUserInfo()) {
+	if isRevisionResource(a) && a.GetSubresource() == "status" && !request.IsInternal(ctx, a.GetUserInfo()) {
 		return admission.NewForbidden(a, errors.New(statusRefusal))
 	}
 	c, ok := changeOf(a, request.LeavesOrphans(ctx))

@@ -116,7 +116,7 @@ func (s *search) effects(ctx context.Context) error {
 		if err := checkScopes(s.demand.change, s.demand.kinds); err != nil {
 			return err
 		}
-		asks, err := s.demand.asksOf(part)
+		asks, err := s.demand.rightsFor(part)
 		if err != nil {
 			return err
 		}

@@ -111,7 +111,7 @@ func (w *Write) generation() int64 {
 // generation.
 func (w *Write) IsStamped(generation int64) bool {
 	stamp, err := w.subject.Written(w.key, w.Object)
-	return err == nil && stamp.Generation == generation && w.now.Sub(stamp.Time).Abs() <= author.CreationSkew && isOf(stamp, w.user)
+	return err == nil && stamp.Generation == generation && w.now.Sub(stamp.Time).Abs() <= author.CreationSkew && isStampOf(stamp, w.user)
 }
 
 // IsBrought reports whether the user may write other authors' stamps, and the object has a recent,
@@ -135,8 +135,8 @@ func (w *Write) IsDropped() bool {
 	return err != nil
 }
 
-// isOf reports whether a stamp is of a user, with the user's present groups.
-func isOf(stamp *author.Stamp, who authenticationv1.UserInfo) bool {
+// isStampOf reports whether a stamp is of a user, with the user's present groups.
+func isStampOf(stamp *author.Stamp, who authenticationv1.UserInfo) bool {
 	return stamp.User == who.Username && stamp.UID == who.UID && slices.Equal(stamp.Groups, who.Groups) &&
 		maps.EqualFunc(stamp.Extra, extra(who), slices.Equal[[]string])
 }

@@ -82,7 +82,7 @@ func (p Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profil
 			return nil, err
 		}
 		pools := profile.PoolsOf(facts, map[string]string{roleLabel: "worker"})
-		way, err := wayOf(facts, pools)
+		way, err := methodFor(facts, pools)
 		if err != nil {
 			return nil, err
 		}
@@ -128,10 +128,10 @@ type way struct {
 	kubeletConfig bool
 }
 
-// wayOf chooses a way that works on all nodes, from their rendered configuration. It prefers
+// methodFor chooses a way that works on all nodes, from their rendered configuration. It prefers
 // drop-ins. If kubelets read no drop-ins, they may already tolerate swap. Otherwise a KubeletConfig
 // is needed. Operator versions that refuse its field set the field themselves.
-func wayOf(facts profile.Facts, pools []*unstructured.Unstructured) (way, error) {
+func methodFor(facts profile.Facts, pools []*unstructured.Unstructured) (way, error) {
 	if len(pools) == 0 {
 		return way{dropIns: true}, nil
 	}

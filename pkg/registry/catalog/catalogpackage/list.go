@@ -30,7 +30,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	installed := r.installedNow(ctx)
 	for i, name := range names[first:] {
 		if options != nil && options.Limit > 0 && int64(len(list.Items)) == options.Limit {
-			if err := goOn(list, at, c, list.Items[len(list.Items)-1].Name, len(names)-first-i); err != nil {
+			if err := endPage(list, at, c, list.Items[len(list.Items)-1].Name, len(names)-first-i); err != nil {
 				return nil, err
 			}
 			break
@@ -67,9 +67,9 @@ func (r *REST) page(options *metainternalversion.ListOptions) (*inventory.Snapsh
 	return at, start, nil
 }
 
-// goOn ends a page after a name. Like etcd's lists, it sets the number of remaining items only if
+// endPage ends a page after a name. Like etcd's lists, it sets the number of remaining items only if
 // the selectors match all packages.
-func goOn(list *v1alpha1.CatalogPackageList, at *inventory.Snapshot, c *chosen, last string, left int) error {
+func endPage(list *v1alpha1.CatalogPackageList, at *inventory.Snapshot, c *chosen, last string, left int) error {
 	token, err := storage.EncodeContinue("/"+last+"\x00", "/", int64(at.Version()))
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("making a token to continue with: %w", err))

@@ -113,7 +113,7 @@ func userOf(req *http.Request) string {
 func (f *filter) admit(req *http.Request, share *requestbody.Share) (*http.Request, error) {
 	info, ok := request.RequestInfoFrom(req.Context())
 	form := requestbody.FormOf(req.Header.Get("Content-Type"), req.Method)
-	writes, lists := ok && writesRevision(info), ok && bringsLists(info)
+	writes, lists := ok && writesRevision(info), ok && hasLists(info)
 	ctx, held := req.Context(), newStaged()
 	if writes {
 		ctx, held = withStaged(ctx)

@@ -88,9 +88,9 @@ func results(revision *olm.ClusterExtensionRevision) []bool {
 	return out
 }
 
-// noteGone records a revision's deletion in the history, in the write that removes the last
+// recordRemoval records a revision's deletion in the history, in the write that removes the last
 // finalizer. If the history cannot be written, Penstock itself keeps its finalizer.
-func (r *REST) noteGone(ctx context.Context, revision *olm.ClusterExtensionRevision) error {
+func (r *REST) recordRemoval(ctx context.Context, revision *olm.ClusterExtensionRevision) error {
 	name, _, ok := olm.ChainOf(revision.Name)
 	if !ok || revision.DeletionTimestamp == nil || len(revision.Finalizers) > 0 {
 		return nil

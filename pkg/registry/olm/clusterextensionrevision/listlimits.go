@@ -49,9 +49,9 @@ func amounts() []amount {
 	}
 }
 
-// bringsLists reports whether the lists of a write are bounded. It is true for all of Penstock's
+// hasLists reports whether the lists of a write are bounded. It is true for all of Penstock's
 // kinds.
-func bringsLists(info *request.RequestInfo) bool {
+func hasLists(info *request.RequestInfo) bool {
 	return info.IsResourceRequest && (info.APIGroup == olm.GroupName || info.APIGroup == hco.GroupName) &&
 		(info.Verb == "create" || info.Verb == "update" || info.Verb == "patch")
 }

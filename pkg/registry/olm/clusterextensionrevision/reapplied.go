@@ -82,7 +82,7 @@ func pausedAgain(revision, stored *olm.ClusterExtensionRevision) []string {
 	if was == nil || now != nil && now.Manager == was.Manager && now.Operation == was.Operation {
 		return nil
 	}
-	byFile := now != nil && now.Operation == metav1.ManagedFieldsOperationApply || saidPaused(revision) && saidPaused(stored)
+	byFile := now != nil && now.Operation == metav1.ManagedFieldsOperationApply || appliedPaused(revision) && appliedPaused(stored)
 	if !byFile {
 		return nil
 	}
@@ -132,8 +132,8 @@ func lifecycleManager(revision *olm.ClusterExtensionRevision) *metav1.ManagedFie
 	return nil
 }
 
-// saidPaused reports whether the file that kubectl last applied sets Paused.
-func saidPaused(revision *olm.ClusterExtensionRevision) bool {
+// appliedPaused reports whether the file that kubectl last applied sets Paused.
+func appliedPaused(revision *olm.ClusterExtensionRevision) bool {
 	var file struct {
 		Spec struct {
 			LifecycleState olm.LifecycleState `json:"lifecycleState"`

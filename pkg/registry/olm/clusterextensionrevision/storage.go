@@ -374,7 +374,7 @@ func (r *REST) healContents(validate rest.ValidateObjectUpdateFunc, dryRun bool)
 			}
 		}
 		revision, held := obj.(*olm.ClusterExtensionRevision), stagedFrom(ctx)
-		if err := r.noteGone(ctx, revision); err != nil {
+		if err := r.recordRemoval(ctx, revision); err != nil {
 			return err
 		}
 		if dryRun || held.bytes() == 0 || len(notHeld(revision, held)) > 0 {

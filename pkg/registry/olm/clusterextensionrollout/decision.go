@@ -150,7 +150,7 @@ func (r *DecisionREST) change(ctx context.Context, who user.Info, asked *olm.Rol
 	d := &decision{who: who, asked: asked, rollout: external, plan: extensionrollout.Plan(&external.Spec), progress: extensionrollout.Progress(&external.Status), wave: external.Status.Wave}
 	d.situation = extensionrollout.Situation(&external.Spec, &external.Status, r.clock.Now())
 	if acts := map[string]string{"approve": "approve its change", "skip": "skip clusters"}[r.verb]; acts != "" {
-		if err := r.isAnother(ctx, d, acts); err != nil {
+		if err := r.requireOtherUser(ctx, d, acts); err != nil {
 			return err
 		}
 	}
@@ -205,8 +205,8 @@ func (r *DecisionREST) requested(ctx context.Context, d *decision) (bool, error)
 	}), nil
 }
 
-// isAnother refuses an action that the user who requested the change must not take.
-func (r *DecisionREST) isAnother(ctx context.Context, d *decision, acts string) error {
+// requireOtherUser refuses an action that the user who requested the change must not take.
+func (r *DecisionREST) requireOtherUser(ctx context.Context, d *decision, acts string) error {
 	asked, err := r.requested(ctx, d)
 	if err == nil && asked {
 		err = apierrors.NewForbidden(v1alpha1.Resource(resource), d.rollout.Name, fmt.Errorf("%s wrote the ClusterExtensionSet: another user must %s", d.who.GetName(), acts))

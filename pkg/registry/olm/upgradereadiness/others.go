@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
-// whoseStateMatters returns the objects of revisions whose state in the cluster is needed.
-func whoseStateMatters(chains map[string][]*olm.ClusterExtensionRevision) map[manifest.ID]bool {
+// objectsToRead returns the objects of revisions whose state in the cluster is needed.
+func objectsToRead(chains map[string][]*olm.ClusterExtensionRevision) map[manifest.ID]bool {
 	wanted := map[manifest.ID]bool{}
 	for _, revisions := range chains {
 		for i, role := range sorted(revisions) {

@@ -150,7 +150,7 @@ func (r *REST) answer(ctx context.Context, name string, options runtime.Object, 
 	}
 	judge := readiness.New(r.deps.Table, current, target)
 	if r.deps.Live != nil {
-		if wanted := whoseStateMatters(chains); len(wanted) > 0 {
+		if wanted := objectsToRead(chains); len(wanted) > 0 {
 			judge.Live(r.deps.Live(ctx, caller, wanted))
 		}
 	}

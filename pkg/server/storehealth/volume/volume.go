@@ -97,7 +97,7 @@ func (v *Volume) Balance(usage Usage) (Step, error) {
 		}
 		return Released, nil
 	case !there && usage.Free >= usage.Reserve()+2*usage.ballast():
-		if err := makeWhole(path, unfinished, int64(usage.ballast())); err != nil {
+		if err := createFull(path, unfinished, int64(usage.ballast())); err != nil {
 			return Kept, fmt.Errorf("making the ballast: %w", err)
 		}
 		return Restored, nil
@@ -106,9 +106,9 @@ func (v *Volume) Balance(usage Usage) (Step, error) {
 	}
 }
 
-// makeWhole creates a file with all of its blocks. The file gets its name only when it is finished,
+// createFull creates a file with all of its blocks. The file gets its name only when it is finished,
 // so that a smaller file is never taken for the ballast.
-func makeWhole(path, unfinished string, size int64) error {
+func createFull(path, unfinished string, size int64) error {
 	file, err := os.OpenFile(unfinished, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

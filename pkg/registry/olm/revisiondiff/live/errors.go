@@ -18,11 +18,11 @@ import (
 // answer returns the error for the caller: 504 after a timeout; 503 if the cluster did not answer,
 // or if Penstock lacks the rights to ask it.
 func (l *Live) answer(ctx context.Context, err error) error {
-	return l.answerAbout(ctx, "what a rollout would change", err)
+	return l.answerFor(ctx, "what a rollout would change", err)
 }
 
-// answerAbout works like answer, for another question.
-func (l *Live) answerAbout(ctx context.Context, what string, err error) error {
+// answerFor works like answer, for another question.
+func (l *Live) answerFor(ctx context.Context, what string, err error) error {
 	unavailable := func(why string) error { return apierrors.NewServiceUnavailable(what + " now is not known: " + why) }
 	var ours *apierrors.StatusError
 	var review *reviewError

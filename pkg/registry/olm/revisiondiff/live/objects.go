@@ -71,7 +71,7 @@ func (l *Live) Objects(ctx context.Context, revision *olm.ClusterExtensionRevisi
 	const what = "how the objects are"
 	caller, ok := request.UserFrom(ctx)
 	if !ok || l.deps.Objects == nil {
-		return nil, l.answerAbout(ctx, what, &rightsError{"nobody asks, or nobody can look"})
+		return nil, l.answerFor(ctx, what, &rightsError{"nobody asks, or nobody can look"})
 	}
 	work, _, err := l.work(ctx, revision)
 	if err != nil {
@@ -93,7 +93,7 @@ func (l *Live) Objects(ctx context.Context, revision *olm.ClusterExtensionRevisi
 		err = ctx.Err()
 	}
 	if err != nil {
-		return nil, l.answerAbout(ctx, what, err)
+		return nil, l.answerFor(ctx, what, err)
 	}
 	return answer, nil
 }
