@@ -124,7 +124,7 @@ func catalog(i *installation, p *page) {
 	p.sees("It leads to version 1.0.0", "1.0.0 is no longer supported", "packageName: lighthouse", "penstock.dev/upgrade-approval: Manual")
 	p.unsees("there is no namespace")
 	if out := i.Kubectl("get", "clusterextension", "lighthouse"); out.ExitCode == 0 {
-		i.t.Error("it was installed by looking at it")
+		i.t.Error("a review installed the extension")
 	}
 	p.checks("install")
 	p.tabTo("#do-install")
@@ -256,7 +256,7 @@ func anotherVersion(i *installation, p *page) {
 	p.sees("1.1.0, from channel stable of catalog examples", "Penstock proposes a revision", "1.2.0 is not chosen: it is ")
 	p.checks("version")
 	if asked := i.field(".spec.source.catalog.version", "clusterextension", "lighthouse"); asked != "1.0.0" {
-		i.t.Errorf("by a look it asks for %s", asked)
+		i.t.Errorf("a review changed the requested version to %s", asked)
 	}
 	// Another user changes the range.
 	i.MustKubectl("patch", "clusterextension", "lighthouse", "--type=merge", "-p", `{"spec":{"source":{"catalog":{"version":"<1.1"}}}}`)
@@ -273,7 +273,7 @@ func anotherVersion(i *installation, p *page) {
 	p.presses(kb.Enter)
 	p.sees("asks for package lighthouse, version >=1.1 <1.2")
 	if asked := i.field(".spec.source.catalog.version", "clusterextension", "lighthouse"); asked != ">=1.1 <1.2" {
-		i.t.Errorf("it asks for %s", asked)
+		i.t.Errorf("the extension requests %s", asked)
 	}
 	p.until("the focus is where it was", "document.activeElement?.id === 'change-version'")
 }

@@ -178,7 +178,7 @@ func notBuffered(t *testing.T, in *ingress) {
 	lines := bufio.NewReader(answer.Body)
 	for said := ""; !strings.Contains(said, `"kind":"synced"`); {
 		if said, err = lines.ReadString('\n'); err != nil {
-			t.Fatalf("the stream has ended before everything was sent: %v", err)
+			t.Fatalf("the stream ended early: %v", err)
 		}
 	}
 	if got := answer.Header.Get("X-Accel-Buffering"); got != "no" {

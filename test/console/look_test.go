@@ -107,7 +107,7 @@ func axeCore(t *testing.T) string {
 	raw, err := os.ReadFile(filepath.Join(folder, "axe-core", "axe.min.js"))
 	if err != nil || folder == "" {
 		if required() {
-			t.Fatalf("there is no axe-core: hack/console-tools.sh gets it: %v", err)
+			t.Fatalf("axe-core is missing, run hack/console-tools.sh: %v", err)
 		}
 		t.Log("there is no axe-core: accessibility is not checked; hack/console-tools.sh gets it")
 		return ""

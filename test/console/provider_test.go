@@ -279,7 +279,7 @@ func strangeAnswers(p *page) {
 		now, address := "", ""
 		p.run(chromedp.Evaluate(`sessionStorage.getItem("penstock.key")`, &now), chromedp.Location(&address))
 		if now != token {
-			p.t.Errorf("%s: the tab has another token", name)
+			p.t.Errorf("%s: the tab has a different token", name)
 		}
 		if strings.Contains(address, "?") || !strings.HasPrefix(address, p.console.Address) {
 			p.t.Errorf("%s: the address is %s", name, address)
@@ -318,7 +318,7 @@ func renewed(p *page, idp *provider) {
 	p.goTo("#/me")
 	p.sees("User", providerSubject, "Nothing is missing")
 	if count, _ := idp.counts(); count == 0 {
-		p.t.Error("no token was renewed at the provider")
+		p.t.Error("no token was refreshed at the provider")
 	}
 
 	// The provider ends the session.

@@ -63,7 +63,7 @@ func storeLost(w sharedPlane) {
 	w.condition("givenup-1", "Progressing", "False")
 	w.condition("lost-3", "Progressing", "False", "paused")
 	if diff := cmp.Diff(before, objects()); diff != "" {
-		w.t.Errorf("what was there is another (-before +after):\n%s", diff)
+		w.t.Errorf("the restored objects differ (-before +after):\n%s", diff)
 	}
 	w.absent("configmap", "b", "--namespace="+ns)
 	w.absent("configmap", "given-up", "--namespace="+ns)
@@ -77,7 +77,7 @@ func storeLost(w sharedPlane) {
 		}
 	}
 	if diff := cmp.Diff(map[string]bool{"configmaps a": true, "secrets s": true, "deployments d": true, "configmaps moved": true}, written); diff != "" {
-		w.t.Errorf("touched (-want +got):\n%s", diff)
+		w.t.Errorf("changed objects (-want +got):\n%s", diff)
 	}
 
 	// The history is the same as before.
@@ -94,7 +94,7 @@ func storeLost(w sharedPlane) {
 	other := w.exported("--extension=lost")
 	out := w.program.Run(w.t, "", "import", "--kubeconfig", w.Kubeconfig(), other)
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "nothing imported: lost:") || !strings.Contains(out.Stderr, "only extensions that it never had") {
-		w.t.Errorf("an extension that is there: %s", out)
+		w.t.Errorf("importing an extension that exists: %s", out)
 	}
 
 	// The extension continues from there.
@@ -126,7 +126,7 @@ func (w sharedPlane) accepted(dataDir, says string) *penstock.Server {
 	server := w.program.Serve(w.t, w, dataDir, "--accept-identity="+token)
 	w.t.Cleanup(func() {
 		if w.t.Failed() || strings.Contains(server.Log(), "panic") {
-			w.t.Errorf("what the new server complained of:\n%s", server.Complaints())
+			w.t.Errorf("errors of the new server:\n%s", server.Complaints())
 		}
 	})
 	return server
@@ -152,13 +152,13 @@ func (w sharedPlane) exported(flags ...string) string {
 		contents = append(contents, string(data))
 	}
 	if contents[0] != contents[1] {
-		w.t.Error("the same store makes two archives")
+		w.t.Error("two backups of the same store differ")
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
 		w.t.Errorf("the archive has the mode %s, error %v", info.Mode(), err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
-		w.t.Errorf("there are %v, error %v", left, err)
+		w.t.Errorf("the folder has %v, error %v", left, err)
 	}
 	return path
 }
@@ -199,7 +199,7 @@ func exportRights(w sharedPlane) {
 		w.t.Errorf("without the right to the Secret: %s", out)
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
-		w.t.Errorf("there is an archive (error %v)", err)
+		w.t.Errorf("an archive was written (error %v)", err)
 	}
 	w.MustKubectl("create", "role", "exporter", "--verb=get", "--resource=secrets", "--namespace="+ns)
 	w.MustKubectl("create", "rolebinding", "exporter", "--role=exporter", "--group=exporters", "--namespace="+ns)
@@ -210,6 +210,6 @@ func exportRights(w sharedPlane) {
 	}, func(code string) bool { return code == "0" })
 	out = w.program.Run(w.t, "", "import", "--kubeconfig", user.Kubeconfig(), path)
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "revisionhistories/import") {
-		w.t.Errorf("import without the right: %s", out)
+		w.t.Errorf("importing without the right: %s", out)
 	}
 }

@@ -67,7 +67,7 @@ func autoscaled(w sharedPlane) {
 	scaled("web:2", 2)
 	w.condition("autoscaled-2", "Ready", "True")
 	if events := w.MustKubectl("events", "--for=clusterextensionrevision/autoscaled-2"); containsAll(events, []string{"replicas"}) {
-		w.t.Errorf("what an autoscaler did was undone:\n%s", events)
+		w.t.Errorf("a change by an autoscaler was undone:\n%s", events)
 	}
 	// The autoscaler would keep requesting a metric that does not exist any more, and write events.
 	w.MustKubectl("delete", "cer", "autoscaled-1", "autoscaled-2", poll.TimeoutFlag)

@@ -60,7 +60,7 @@ func replaced(w sharedPlane) {
 	w.MustKubectl("patch", "cer", "replaced-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Active"}}`)
 	w.condition("replaced-1", "Failing", "True", "ConfigMap replaced/a", "was replaced or taken over")
 	if x := w.read(".data.x", "configmap", "a", in); x != "theirs" {
-		w.t.Errorf("somebody's object was overwritten: x is %s", x)
+		w.t.Errorf("another owner's object was overwritten: x is %s", x)
 	}
 	// Deleting the revision leaves the object.
 	w.MustKubectl("delete", "cer", "replaced-1", poll.TimeoutFlag)

@@ -48,7 +48,7 @@ func (w sharedPlane) users(namespace, name string) (untouched func()) {
 	return func() {
 		w.t.Helper()
 		if after := w.whole(namespace, name); after != before {
-			w.t.Errorf("the user's object was touched; it was\n%s\nand is\n%s", before, after)
+			w.t.Errorf("the user's object was changed from\n%s\nto\n%s", before, after)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func levelRace(w sharedPlane) {
 		w.t.Fatal("the race did not happen")
 	}
 	if after := w.whole(ns, "contested"); after != made {
-		w.t.Errorf("the user's object was touched; it was\n%s\nand is\n%s", made, after)
+		w.t.Errorf("the user's object was changed from\n%s\nto\n%s", made, after)
 	}
 }
 

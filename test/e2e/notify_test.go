@@ -54,7 +54,7 @@ func TestNotifications(t *testing.T) {
 	to.Answer(http.StatusNoContent)
 	taken := to.Await(t, "what it missed", receiver.Of("Completed", "down-1", true))
 	if taken.ID != refused.ID || taken.Key != rotated {
-		t.Errorf("it is %s signed with %q, and was %s", taken.ID, taken.Key, refused.ID)
+		t.Errorf("the event has ID %s, is signed with %q, and had ID %s", taken.ID, taken.Key, refused.ID)
 	}
 
 	// The process is killed between a request and its answer. The next process sends the same event
@@ -125,7 +125,7 @@ func TestNotifications(t *testing.T) {
 	ids := map[string]string{}
 	for _, got := range to.Got() {
 		if got.Data.Name == "before-1" {
-			t.Errorf("it is notified of what ended before it was there: %s", got.Body)
+			t.Errorf("an event was sent for a rollout that ended before: %s", got.Body)
 		}
 		if strings.Contains(got.Body, "hush-content") || got.Key == "" {
 			t.Errorf("content of an object, or a body without a signature: %s", got.Body)

@@ -52,7 +52,7 @@ func adoption(w sharedPlane) {
 	w.MustKubectl("delete", "cer", "adoption-1", poll.TimeoutFlag)
 	w.absent("configmap", "controlled", in)
 	if left := w.MustKubectl("get", "configmap", "bare", in, "-o", "yaml", "--show-managed-fields"); strings.Contains(left, "penstock") {
-		w.t.Errorf("what is left has marks of ours:\n%s", left)
+		w.t.Errorf("the object that is left has our marks:\n%s", left)
 	}
 	w.MustKubectl("patch", "cer", "adoption-all-1", "--type=merge", "-p", `{"spec":{"adoptedTeardownPolicy":"Delete"}}`)
 	w.MustKubectl("delete", "cer", "adoption-all-1", poll.TimeoutFlag)
@@ -97,7 +97,7 @@ func controlled(w sharedPlane) {
 	own("b", "00000000-0000-0000-0000-000000000000")
 	w.until(configMaps(), ns, "b", func(o *unstructured.Unstructured) error {
 		if string(o.GetUID()) == uid {
-			return fmt.Errorf("it is the same")
+			return fmt.Errorf("the object is still the same")
 		}
 		return nil
 	})

@@ -106,7 +106,7 @@ func descheduler() []string {
 // has one plan at a time, so the scenarios run in sequence.
 func plans(w sharedPlane) {
 	if _, err := os.Stat(crdsDir); err != nil {
-		w.t.Skipf("%s is not here: the definitions of other projects are kept beside the repository", crdsDir)
+		w.t.Skipf("%s is missing: the definitions of other projects are stored outside the repository", crdsDir)
 	}
 	run := func(name string, do scenario) {
 		w.t.Run(name, func(t *testing.T) { do(w.in(t)) })
@@ -193,7 +193,7 @@ func reviewPlan(w sharedPlane) {
 	w.says(w.documented("Of plans", "FieldConflict", "rebalance"), "kubectl-client-side-apply")
 	hash := w.read(".status.planHash", "configplan", "rebalance")
 	if _, err := w.post("rebalance", "approve", "PlanApprovalRequest", fmt.Sprintf(`{"planHash":%q}`, hash)); err == nil || !strings.Contains(err.Error(), "kubectl-client-side-apply") {
-		w.t.Errorf("approving a plan that takes what it must not: %v", err)
+		w.t.Errorf("approving a plan that may not change its target: %v", err)
 	}
 	// Penstock sends one dry-run per target. Computing the same plan again sends no request.
 	if requests := w.Audit().Since(mark, ofTargets); len(requests) > 2 {
@@ -226,7 +226,7 @@ func reviewPlan(w sharedPlane) {
 		}
 	}
 	if strings.Contains(shown+w.read(".status.diff", "configplan", "rebalance"), "last-applied-configuration") {
-		w.t.Errorf("what kubectl keeps in an annotation is shown as a change: %s", shown)
+		w.t.Errorf("kubectl's annotation is shown as a change: %s", shown)
 	}
 	w.absent("machineconfig", "99-worker-psi-karg")
 	if got := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); got != "3600" {
@@ -280,10 +280,10 @@ func executePlan(w sharedPlane, operator *pools.Operator) {
 	w.MustKubectl("wait", poll.TimeoutFlag, "--for=create", "machineconfig/99-worker-psi-karg")
 	w.untilPlan("rebalance", ".status.items[0].message", `Waiting for MachineConfigPool "worker" to stabilize (updated 0/4`)
 	if got := w.read(".status.items[1].state", "configplan", "rebalance"); got != "Pending" {
-		w.t.Errorf("the second item is %s while the first one is waited for", got)
+		w.t.Errorf("the second item is %s while the first item is not healthy", got)
 	}
 	if got := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); got != "3600" {
-		w.t.Errorf("the second item was applied before the first one was healthy")
+		w.t.Errorf("the second item was applied before the first item was healthy")
 	}
 	operator.Held.Store(false)
 	w.phase("rebalance", "Completed")
@@ -379,7 +379,7 @@ func rollbackPlan(w sharedPlane) {
 	live := w.MustKubectl(append([]string{"get", "-o", "yaml"}, descheduler()...)...)
 	w.says(live, "deschedulingIntervalSeconds: 3600", "- LongLifecycle", "logLevel: Debug")
 	if strings.Contains(live, "evictionLimits") || strings.Contains(live, "KubeVirtRelieveAndMigrate") {
-		w.t.Errorf("not everything is as it was:\n%s", live)
+		w.t.Errorf("a rolled-back target still has changes:\n%s", live)
 	}
 	w.MustKubectl("delete", "configplan", "rebalance")
 }
@@ -392,7 +392,7 @@ func standingApproval(w sharedPlane) {
 	w.MustKubectlInput(planFile("gitops", "action: Apply", "onConflict: Take", "waitTimeout: 5m", "options: {loadAwareRebalancing: {mode: Predictive}}"), "apply", "--server-side", "-f", "-")
 	w.phase("gitops", "ReviewRequired")
 	if got := w.read(".spec.mode", descheduler()...); got != "Automatic" {
-		w.t.Errorf("a plan that nobody approved was executed: mode %s", got)
+		w.t.Errorf("a plan was executed without an approval: mode %s", got)
 	}
 	hash := w.read(".status.planHash", "configplan", "gitops")
 	w.MustKubectlInput(planFile("gitops", "action: Apply", "onConflict: Take", "waitTimeout: 5m", "options: {loadAwareRebalancing: {mode: Predictive}}", "approvedPlanHash: "+hash), "apply", "--server-side", "-f", "-")
@@ -411,7 +411,7 @@ func standingApproval(w sharedPlane) {
 	w.action("gitops", "DryRun")
 	w.phase("gitops", "Completed")
 	if annotation := w.read(`.metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration`, descheduler()...); annotation == "" {
-		w.t.Error("the descheduler has lost what kubectl apply keeps in it: that it is no change is not tried")
+		w.t.Error("the descheduler has lost kubectl's annotation: the test sees nothing")
 	}
 	w.planSays("gitops", ".status.items[*].action", "None None")
 }

@@ -59,7 +59,7 @@ func ownProfile(w sharedPlane) {
 	// 5. The definition stays as long as a plan of it is in effect. The identity stays as long as
 	// the definition.
 	if out := w.Kubectl("delete", "configprofiledef", "large-widgets"); out.ExitCode == 0 || !strings.Contains(out.Stderr, "ConfigurationPlan widgets is active") {
-		w.t.Errorf("a definition that is in use is deleted: %s", out)
+		w.t.Errorf("a definition in use was deleted: %s", out)
 	}
 	w.MustKubectl("delete", "configplan", "widgets")
 	w.eventually(func() (string, string) {
@@ -130,7 +130,7 @@ func ownIdentity(w sharedPlane) {
 	want := `[{"APIGroups":["apiextensions.k8s.io"],"Resources":["customresourcedefinitions"],"ResourceNames":["widgets.own.example.com"],"Verbs":["get","list","watch"]},` +
 		`{"APIGroups":["own.example.com"],"Resources":["widgets"],"ResourceNames":null,"Verbs":["get","list","watch","create","patch","delete"]}]`
 	if string(got) != want {
-		w.t.Errorf("it may %s, want %s", got, want)
+		w.t.Errorf("its rights are %s, want %s", got, want)
 	}
 	account := "system:serviceaccount:" + strings.Replace(w.read(".status.serviceAccount", "configprofiledef", "large-widgets"), "/", ":", 1)
 	for _, c := range []struct {

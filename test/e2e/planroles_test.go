@@ -50,15 +50,15 @@ func planRoles(w sharedPlane) {
 	// the targets.
 	kept := planner.Kubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/roles/manifests")
 	if kept.ExitCode != 0 || strings.Contains(kept.Stdout, "psi=1") || !strings.Contains(kept.Stderr, "you cannot get machineconfigs") {
-		w.t.Errorf("manifests of targets that one cannot read: %s", kept)
+		w.t.Errorf("a user reads manifests of targets without the right: %s", kept)
 	}
 	if seen := viewer.MustKubectl("get", "configplan", "roles", "-o", "yaml"); strings.Contains(seen, "3600") || strings.Contains(seen, "LongLifecycle") {
-		w.t.Errorf("users who cannot read the descheduler see what it has:\n%s", seen)
+		w.t.Errorf("a user who cannot read the descheduler sees its fields:\n%s", seen)
 	}
 	shown := viewer.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/roles/diff")
 	w.says(shown, "you cannot get machineconfigs.machineconfiguration.openshift.io 99-worker-psi-karg")
 	if strings.Contains(shown, "psi=1") {
-		w.t.Errorf("who cannot read MachineConfigs is shown one: %s", shown)
+		w.t.Errorf("a user who cannot read MachineConfigs sees one: %s", shown)
 	}
 	forbidden(planner, "needs the verb approve", "", "patch", "configplan", "roles", "--type=merge", "-p", `{"spec":{"action":"Apply"}}`)
 	forbidden(planner, "configurationplans/status", "", "patch", "configplan", "roles", "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Completed"}}`)

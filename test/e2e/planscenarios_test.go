@@ -47,7 +47,7 @@ spec: {profile: LoadAwareRebalancing, action: DryRun, failurePolicy: Abort, onCo
 	w.says(w.types(0, `kubectl penstock plan history rebalance`, "rebalance", name).Stdout, "back to before")
 	w.absent("machineconfig", "99-worker-psi-karg")
 	if limits := w.read(".spec.evictionLimits", descheduler()...); limits != "" {
-		w.t.Errorf("there were no limits before: %s", limits)
+		w.t.Errorf("limits are left that were not there before: %s", limits)
 	}
 	w.MustKubectl("delete", "configplan", name)
 	// The plan is deleted, and its history remains.
@@ -69,7 +69,7 @@ func (w sharedPlane) sequential(name string) {
 				waited = true
 			}
 			if state := item["state"]; state != "Pending" && before != "Completed" {
-				w.t.Errorf("item %s is %s, and the one before it is %s", item["name"], state, before)
+				w.t.Errorf("item %s is %s, but the item before it is %s", item["name"], state, before)
 			}
 			before, _ = item["state"].(string)
 		}
@@ -94,7 +94,7 @@ spec: {virtualization: {liveMigrationConfig: {parallelMigrationsPerCluster: 20, 
 	w.planSays(name, ".status.phase", "Completed")
 	w.profile("Active", name+" (Completed)", "a plan computed today would be different")
 	if total := w.read(".spec.evictionLimits.total", descheduler()...); total != "5" {
-		w.t.Errorf("the plan was upgraded unasked: total %s", total)
+		w.t.Errorf("the plan was upgraded without a request: total %s", total)
 	}
 	w.action(name, "DryRun")
 	w.phase(name, "ReviewRequired")

@@ -84,7 +84,7 @@ func windowedPlan(w sharedPlane) {
 	both()
 	w.phase(name, "Completed")
 	if interval := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); interval != before {
-		w.t.Errorf("interval %s, and it was %s", interval, before)
+		w.t.Errorf("interval %s, before %s", interval, before)
 	}
 
 	// 4. The expiry.

@@ -75,7 +75,7 @@ func (w sharedPlane) savedPlan(dir string, names []string) {
 	}
 	info, err := os.Stat(file)
 	if err != nil || info.Mode() != 0o600 || strings.Contains(string(content), "registry.example.com") {
-		w.t.Errorf("the file has mode %v (%v) and says %s", info.Mode(), err, content)
+		w.t.Errorf("the file has mode %v (%v) and content %s", info.Mode(), err, content)
 	}
 	w.beaconManifests(dir, "v1.1.1", "")
 	w.says(w.typesAs(nobody, 3, apply, names...).Stderr, "the manifests are not the same")

@@ -161,7 +161,7 @@ func explain(w sharedPlane) {
 	// The output fits on one screen: the schema of an object must not print Kubernetes' text about
 	// raw extensions.
 	if lines := strings.Count(out, "\n"); lines > 55 {
-		w.t.Errorf("it has %d lines:\n%s", lines, out)
+		w.t.Errorf("the output has %d lines:\n%s", lines, out)
 	}
 	w.says(w.MustKubectl("explain", "cer.spec.phases.objects.object"), "Manifest is any Kubernetes object")
 	w.says(w.MustKubectl("explain", "cer.spec.lifecycleState"), "ENUM:", "Active", "Archived", "Paused", "Archived is")
@@ -186,7 +186,7 @@ func manifests(w sharedPlane) {
 	one := w.MustKubectl("get", "--raw", path+"?objectKind=ConfigMap&objectName=manifests-second")
 	var list struct{ Items []json.RawMessage }
 	if err := json.Unmarshal([]byte(one), &list); err != nil || len(list.Items) != 1 {
-		w.t.Errorf("one manifest was asked for: %v\n%s", err, one)
+		w.t.Errorf("want exactly one manifest: %v\n%s", err, one)
 	}
 	w.refused("", []string{"get", "cer", "manifests-7", "--subresource=manifests"}, "NotFound")
 }
@@ -219,7 +219,7 @@ func hiddenSecrets(w sharedPlane) {
 	stdout, stderr = w.eventually(read, func(stdout string) bool { return strings.Contains(stdout, "hunter2") })
 	w.says(stdout, "hidden-first", "hunter2", "hidden-second")
 	if stderr != "" {
-		w.t.Errorf("there is nothing to warn of: %s", stderr)
+		w.t.Errorf("unexpected warnings: %s", stderr)
 	}
 }
 
@@ -250,7 +250,7 @@ func rights(w sharedPlane) {
 		w.t.Helper()
 		out := user.KubectlInput(input, args...)
 		if out.ExitCode == 0 {
-			w.t.Errorf("a reader cannot do it: %s", out)
+			w.t.Errorf("a reader cannot read it: %s", out)
 		}
 		w.says(out.Stderr, "Error from server (Forbidden)", `User "rights-reader" cannot`)
 	}

@@ -17,7 +17,7 @@ const manifestsDir = "../../../shared/data/manifests/cert-manager"
 // certManager installs cert-manager, upgrades it twice, and checks every object.
 func certManager(w sharedPlane) {
 	if _, err := os.Stat(manifestsDir); err != nil {
-		w.t.Skipf("there are no manifests of cert-manager to roll out: %v", err)
+		w.t.Skipf("the manifests of cert-manager are missing: %v", err)
 	}
 	for i, version := range []string{"1.18.4", "1.19.5", "1.20.3"} {
 		number := i + 1
@@ -70,7 +70,7 @@ func (w sharedPlane) rolledOut(name string) {
 		}
 	}
 	if lines := strings.Count(live, "\n"); lines != count || count == 0 {
-		w.t.Errorf("%s has %d objects, %d are there", name, count, lines)
+		w.t.Errorf("%s has %d objects, %d exist", name, count, lines)
 	}
 	w.t.Logf("%s: %d objects are there with their digests", name, count)
 }

@@ -38,7 +38,7 @@ func digestsOnly(w sharedPlane) {
 	w.succeeded("digests-2")
 	w.says(w.MustKubectl("get", "cer", "digests-2", "--subresource=manifests", "-o", "yaml"), `number: "1"`, "hunter2")
 	if one, two := w.read(".spec.phases", "cer", "digests-1"), w.read(".spec.phases", "cer", "digests-2"); one != two {
-		w.t.Errorf("the content is another:\n%s\n%s", one, two)
+		w.t.Errorf("the content differs:\n%s\n%s", one, two)
 	}
 	w.value("Archived", ".spec.lifecycleState", "cer/digests-1")
 	w.value("True", `.status.conditions[?(@.type=="Ready")].status`, "cer/digests-2")
@@ -96,7 +96,7 @@ func refusals(w sharedPlane) {
 	} {
 		out := w.KubectlInput(tc.input, "create", "--validate=ignore", "-f", "-")
 		if out.ExitCode == 0 {
-			w.t.Errorf("%s: it is not refused: %s", name, out)
+			w.t.Errorf("%s: not refused: %s", name, out)
 			w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=refused", poll.TimeoutFlag)
 		}
 		for _, want := range tc.want {
@@ -105,7 +105,7 @@ func refusals(w sharedPlane) {
 			}
 		}
 		if len(out.Stderr) > 1000 {
-			w.t.Errorf("%s: nobody reads %d characters:\n%s", name, len(out.Stderr), out.Stderr)
+			w.t.Errorf("%s: the message is too long with %d characters:\n%s", name, len(out.Stderr), out.Stderr)
 		}
 	}
 	w.absent("configmap", "refused-first", "--namespace=default")

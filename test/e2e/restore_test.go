@@ -42,7 +42,7 @@ func restore(w sharedPlane) {
 	server.Stop(w.t)
 
 	if out := w.program.Run(w.t, "", "restore", files[0], "--data-dir", lost); out.ExitCode == 0 || !strings.Contains(out.Stderr, "has a store") {
-		w.t.Errorf("over a store that is there: %s", out)
+		w.t.Errorf("restoring over an existing store: %s", out)
 	}
 	restored := penstock.DataDir(w.t)
 	out := w.program.Run(w.t, "", "restore", files[0], "--data-dir", restored)

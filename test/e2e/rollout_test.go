@@ -171,7 +171,7 @@ func retention(w sharedPlane) {
 	w.value("Archived", ".spec.lifecycleState", "cer/retention-7")
 	names := w.MustKubectl("get", "cer", "--selector=penstock.dev/chain=retention", "-o", "jsonpath={.items[*].metadata.name}")
 	if want := "retention-3 retention-4 retention-5 retention-6 retention-7 retention-8"; names != want {
-		w.t.Errorf("there are %s, want %s", names, want)
+		w.t.Errorf("the revisions are %s, want %s", names, want)
 	}
 	w.value("8", ".data.number", "configmap/retention", "--namespace=default")
 	w.event("retention-1", "Removed", "removed by retention: of the archived revisions the newest 5 are kept")

@@ -21,10 +21,10 @@ func orphan(w sharedPlane) {
 	pods := w.read(".items[*].metadata.uid", "pods", in)
 	w.MustKubectl("delete", "cer", "orphan-1", "--cascade=orphan", poll.TimeoutFlag)
 	if got := w.read(".metadata.uid", "deployment", "server", in); got != uid {
-		w.t.Errorf("the Deployment is another: %s, was %s", got, uid)
+		w.t.Errorf("the Deployment was replaced: UID %s, was %s", got, uid)
 	}
 	if got := w.read(".items[*].metadata.uid", "pods", in); got != pods || pods == "" {
-		w.t.Errorf("the Pods are others: %q, were %q", got, pods)
+		w.t.Errorf("the Pods were replaced: UIDs %q, were %q", got, pods)
 	}
 	for _, name := range []string{"configmap/settings", "deployment/server"} {
 		out := w.MustKubectl("get", name, in, "-o", "yaml", "--show-managed-fields")
@@ -40,7 +40,7 @@ func orphan(w sharedPlane) {
 	w.MustKubectl("delete", "cer", "orphan-2", poll.TimeoutFlag)
 	w.roll(draft(3).With("collisionProtection", "IfNoController").With("adoptedTeardownPolicy", "Delete"))
 	if got := w.read(".metadata.uid", "deployment", "server", in); got != uid {
-		w.t.Errorf("the Deployment is another: %s, was %s", got, uid)
+		w.t.Errorf("the Deployment was replaced: UID %s, was %s", got, uid)
 	}
 	w.MustKubectl("delete", "cer", "orphan-3", poll.TimeoutFlag)
 	w.absent("deployment", "server", in)
@@ -177,7 +177,7 @@ func deletedTogether(w sharedPlane) {
 		args = append(args, fmt.Sprintf("together-%d", n))
 	}
 	if out := w.Kubectl(append(args, poll.TimeoutFlag)...); out.ExitCode != 0 && (strings.Count(out.Stderr, "Error") != 1 || !strings.Contains(out.Stderr, `"together-1" not found`)) {
-		w.t.Errorf("other than that the removed one is gone: %s", out)
+		w.t.Errorf("an error besides the deleted object: %s", out)
 	}
 	// After the error kubectl deletes the other revisions, but does not wait for them.
 	for n := 1; n <= last+1; n++ {
@@ -230,7 +230,7 @@ func notEmpty(w sharedPlane) {
 	w.gone("pvc/data", "deployment/server", "configmap/settings", in)
 	w.condition("notempty-1", "Stalled", "True", "Namespace notempty: has objects of other owners, which are deleted with it: Deployment.apps mine")
 	if message := w.read(`.status.conditions[?(@.type=="Stalled")].message`, "cer", "notempty-1"); strings.Contains(message, "uncounted") || strings.Contains(message, "more") {
-		w.t.Errorf("what every namespace is full of counts: %s", message)
+		w.t.Errorf("objects that every namespace has are counted: %s", message)
 	}
 	w.acknowledge("notempty-1", "objects of other owners")
 	w.gone("cer/notempty-1")

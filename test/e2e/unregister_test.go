@@ -44,19 +44,19 @@ func unregister(w sharedPlane) {
 		w.t.Fatal(out)
 	}
 	if !strings.HasPrefix(out.Stdout, "1 plan: leaving-plan. Their changes in the cluster stay") {
-		w.t.Errorf("what becomes of plans is not said first:\n%s", out.Stdout)
+		w.t.Errorf("the output does not begin with the plans:\n%s", out.Stdout)
 	}
 	w.says(out.Stdout, "3 revisions released; all objects stay as they are", "helm uninstall penstock --namespace penstock-system", "apiservice v1alpha1.olm.operatorframework.io deleted",
 		"clusterrolebinding penstock-reader deleted", "clusterrolebinding penstock-profile-leaving-profile deleted",
 		"serviceaccount penstock-system/penstock-profile-leaving-profile deleted", "role penstock-system/penstock-profile-leaving-profile deleted", "service penstock-system/penstock deleted", "kubectl delete namespace penstock-system", "kubectl delete --ignore-not-found -k artifacts/deploy/embedded")
 	if got := running(); got != before {
-		w.t.Errorf("what was rolled out is not what it was:\n%s\nbefore:\n%s", got, before)
+		w.t.Errorf("the rolled-out objects have changed:\n%s\nbefore:\n%s", got, before)
 	}
 	for _, name := range []string{"configmap/settings", "secret/password", "deployment/server", "deployment/stuck", "crd/anchorages.anchorages.example.com"} {
 		found := w.MustKubectl("get", name, in, "-o", "yaml", "--show-managed-fields")
 		for _, mark := range []string{"penstock.dev/", "manager: penstock"} {
 			if strings.Contains(found, mark) {
-				w.t.Errorf("%s has %s left:\n%s", name, mark, found)
+				w.t.Errorf("%s still has %s:\n%s", name, mark, found)
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func unregister(w sharedPlane) {
 	w.absent("apiservice", "v1alpha1.olm.operatorframework.io")
 	w.absent("clusterrole", "penstock-reader")
 	if left := w.MustKubectl("get", "clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts", "-A", "-l", "hco.kubevirt.io/profile-definition"); left != "" {
-		w.t.Errorf("left of the identities of profiles:\n%s", left)
+		w.t.Errorf("identities of profiles are left:\n%s", left)
 	}
 	server.Stop(w.t)
 	deleteNamespace("when-it-is-gone")
@@ -83,6 +83,6 @@ func unregister(w sharedPlane) {
 	w.MustKubectl("delete", "namespace", "penstock-system", poll.TimeoutFlag)
 	w.absent("validatingadmissionpolicy", "penstock-identities")
 	if got := running(); got != before {
-		w.t.Errorf("what was rolled out is not what it was:\n%s\nbefore:\n%s", got, before)
+		w.t.Errorf("the rolled-out objects have changed:\n%s\nbefore:\n%s", got, before)
 	}
 }

@@ -69,7 +69,7 @@ func (w sharedPlane) absent(args ...string) {
 	w.t.Helper()
 	out := w.Kubectl(append([]string{"get", "--output=name"}, args...)...)
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "NotFound") {
-		w.t.Errorf("it should not be there: %s", out)
+		w.t.Errorf("the object still exists: %s", out)
 	}
 }
 
@@ -180,7 +180,7 @@ func (w sharedPlane) refused(input string, args []string, texts ...string) {
 	w.t.Helper()
 	out := w.KubectlInput(input, args...)
 	if out.ExitCode == 0 {
-		w.t.Errorf("it is not refused: %s", out)
+		w.t.Errorf("the request was not refused: %s", out)
 	}
 	w.says(out.Stderr, texts...)
 }

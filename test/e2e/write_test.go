@@ -112,19 +112,19 @@ func diff(w sharedPlane) {
 		}
 		out := w.KubectlInput(d.With("progressDeadlineMinutes", 5).String(), "diff", flag, "-f", "-")
 		if out.ExitCode != 1 {
-			w.t.Errorf("another deadline should be a difference: %s", out)
+			w.t.Errorf("want a difference for another deadline: %s", out)
 		}
 		w.says(out.Stdout, "+  progressDeadlineMinutes: 5")
 	}
 	out := w.KubectlInput(small("diff", 2).String(), "diff", "-f", "-")
 	if out.ExitCode != 1 {
-		w.t.Errorf("a revision that does not exist is a difference: %s", out)
+		w.t.Errorf("want a difference for a revision that does not exist: %s", out)
 	}
 	w.says(out.Stdout, "+  name: diff-2", "+    - apiVersion: v1\n+      digest: sha256:")
 	other := d.Phase("more").String()
 	out = w.KubectlInput(other, "diff", "-f", "-")
 	if out.ExitCode < 2 {
-		w.t.Errorf("other content cannot be applied, so there is no difference to show: %s", out)
+		w.t.Errorf("want an error for other content, which cannot be applied: %s", out)
 	}
 	w.says(out.Stderr, "spec.phases[more]")
 }
@@ -159,7 +159,7 @@ func immutable(w sharedPlane) {
 	out := w.KubectlInput(strings.ReplaceAll(d.String(), "hunter2", "hunter3"), "replace", "-f", "-")
 	w.says(out.Stderr, "spec.phases[configuration]", "immutable-secret) has another manifest")
 	if strings.Contains(out.Stderr, "hunter") {
-		w.t.Errorf("the refusal tells a secret: %s", out)
+		w.t.Errorf("the refusal has the content of a Secret: %s", out)
 	}
 	for field, patch := range map[string]string{
 		"spec.phases[x]":                      `[{"op":"replace","path":"/spec/phases/0/name","value":"x"}]`,
@@ -247,7 +247,7 @@ func dryRun(w sharedPlane) {
 		tries--
 	}
 	if tries == 0 {
-		w.t.Error("dry runs write to the store")
+		w.t.Error("dry-runs wrote to the store")
 	}
 	w.absent("cer", "dryrun-2")
 	w.says(w.MustKubectl("get", "cer", "dryrun-1", "--no-headers"), "Active")

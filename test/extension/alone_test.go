@@ -47,7 +47,7 @@ func idle(w shared) {
 		w.awaitExtension(name(i), "it is ready", func(e *extension.Extension) bool { return strings.HasPrefix(condition(e, "Ready"), "True/") })
 	}
 	if got := w.MustKubectl("-n", w.name, "get", "configmap", name(3), "-o", "jsonpath={.data.size}"); got != "3" {
-		w.t.Errorf("the chart was given %q", got)
+		w.t.Errorf("the chart received %q", got)
 	}
 	// Status reports of the last extensions may still arrive.
 	w.quiet()
@@ -114,7 +114,7 @@ func looping(w shared) {
 		took := median()
 		w.t.Logf("an installation takes %s, and %s while %d charts of another user loop: %.2f times as long", quiet, took, many, float64(took)/float64(quiet))
 		if took > quiet*3/2+processor {
-			w.t.Errorf("with %d charts of another user that loop an installation takes %s, and %s without: more than 1.5 times as long", many, took, quiet)
+			w.t.Errorf("with %d looping charts of another user, an installation takes %s, and %s without: more than 1.5 times as long", many, took, quiet)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (w shared) quiet() {
 			return
 		}
 	}
-	w.t.Fatal("there is no end of requests")
+	w.t.Fatal("the requests do not stop")
 }
 
 // OtherController: while operator-controller holds its Lease, Penstock writes nothing. It continues
@@ -152,7 +152,7 @@ func otherController(w shared) {
 	w.apply(alice, w.name, w.extend(w.name, w.name))
 	w.quiet()
 	if requests := w.Audit().Since(mark, byLoop, plane.Writes(), plane.Not(plane.ByResource("events"))); len(requests) > 0 {
-		w.t.Errorf("there are writes:\n%s", requests)
+		w.t.Errorf("looping charts caused writes:\n%s", requests)
 	}
 	w.MustKubectl("-n", namespace, "delete", "lease", extension.OperatorControllerLease)
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))

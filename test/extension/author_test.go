@@ -202,7 +202,7 @@ func posted(w shared) {
 		var code int
 		out, _ := client.RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(review)).Do(w.t.Context()).StatusCode(&code).Raw()
 		if code != http.StatusForbidden && code != http.StatusUnauthorized || strings.Contains(string(out), "signature") || strings.Contains(string(out), "patch") {
-			w.t.Errorf("%s is answered: %d %s", who, code, out)
+			w.t.Errorf("%s got %d %s", who, code, out)
 		}
 	}
 }
@@ -289,7 +289,7 @@ func takenOver(w shared) {
 	w.apply(alice, name, w.extend(name, name))
 	out := bob.Kubectl("annotate", "clusterextension", name, extension.ApprovalAnnotation+"=Manual")
 	if want := "was written by " + alice.name; out.ExitCode != 0 || !strings.Contains(out.Stderr, want) {
-		w.t.Errorf("bob is told %s, want %q", out, want)
+		w.t.Errorf("bob got %s, want %q", out, want)
 	}
 	w.isBy(name, bob, "an annotation of bob")
 	alice.MustKubectl("annotate", "--overwrite", "clusterextension", name, extension.AuthorAnnotation+"="+author.Renew)
@@ -305,11 +305,11 @@ func bypass(w shared) {
 	chief := w.person("chief", mayWrite+fmt.Sprintf("\n- {apiGroups: [policy.penstock.dev], resources: [privilegechecks], resourceNames: [%s], verbs: [bypass]}\n", name))
 	w.apply(chief, name, w.extend(name, name))
 	if !w.stampOf(w.live(name)).Bypass {
-		w.t.Error("chief may bypass for this extension, and the stamp does not say so")
+		w.t.Error("chief may bypass for this extension, but the stamp does not record it")
 	}
 	w.apply(chief, name+"-other", w.extend(name+"-other", name))
 	if w.stampOf(w.live(name + "-other")).Bypass {
-		w.t.Error("chief cannot bypass for another extension, and the stamp says so")
+		w.t.Error("chief cannot bypass for another extension, but the stamp records it")
 	}
 }
 
@@ -324,7 +324,7 @@ func namesake(w shared) {
 		return strings.Contains(message(e, "Progressing"), name+" cannot") && strings.Contains(message(e, "Progressing"), "serviceaccounts")
 	})
 	if out := w.Kubectl("get", "cer", w.name+"-1"); out.ExitCode == 0 {
-		w.t.Errorf("there is a revision: %s", out)
+		w.t.Errorf("a revision exists: %s", out)
 	}
 }
 
@@ -382,7 +382,7 @@ func unregistered(w shared) {
 		return out.ExitCode == 0 && stamp() == last
 	})
 	if err != nil {
-		w.t.Fatal("authors are noted without webhooks")
+		w.t.Fatal("authors are stamped without webhooks")
 	}
 	quoted, _ := json.Marshal(ofAlice)
 	mallory.MustKubectl("patch", "clusterextension", name, "--type=merge", "-p", fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}},"spec":{"progressDeadlineMinutes":null}}`, extension.AuthorAnnotation, quoted))

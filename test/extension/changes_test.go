@@ -177,6 +177,6 @@ func changedSettings(w shared) {
 		return r.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan && r.Spec.ProgressDeadlineMinutes == 15 && r.Annotations[extension.GenerationAnnotation] == "2"
 	})
 	if out := w.Kubectl("get", "cer", w.name+"-2"); out.ExitCode == 0 {
-		w.t.Errorf("there is another revision: %s", out)
+		w.t.Errorf("a second revision exists: %s", out)
 	}
 }

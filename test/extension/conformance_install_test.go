@@ -210,10 +210,10 @@ func restored(w shared) {
 	w.MustKubectl("-n", w.name, "wait", "--for=jsonpath={.data.text}=1.0.0", poll.TimeoutFlag, "configmap/"+w.name+"-config")
 	w.awaitExtension(w.name, "it is available", is("Available=True/ProbesSucceeded"))
 	if got := w.MustKubectl("-n", w.name, "get", "deployment", w.name, `-o=jsonpath={.metadata.annotations.example\.com/mine} {.metadata.labels.mine}`); got != "yes yes" {
-		w.t.Errorf("what users have added is %q", got)
+		w.t.Errorf("fields that users added are %q", got)
 	}
 	if got := w.MustKubectl("-n", w.name, "get", "deployment", w.name, `-o=jsonpath={.spec.template.metadata.annotations.kubectl\.kubernetes\.io/restartedAt}`); got == "" {
-		w.t.Error("the restart was taken back")
+		w.t.Error("the restart was undone")
 	}
 	// The Pod becomes unready, and ready again.
 	w.MustKubectl("-n", w.name, "rollout", "status", "deployment/"+w.name, poll.TimeoutFlag)

@@ -37,7 +37,7 @@ func update(w shared) {
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.2.0"))
 	e := w.awaitExtension(w.name, "1.2.0 is refused", is("Progressing=True/Retrying", "Installed=True/Succeeded", "Ready=False/Unresolved: 1.0.1 first"))
 	if want := fmt.Sprintf("error upgrading from currently installed version %q: no bundles found for package %q matching version %q", "1.0.0", w.name, "1.2.0"); message(e, "Progressing") != want {
-		w.t.Errorf("it says %q, want %q", message(e, "Progressing"), want)
+		w.t.Errorf("the message is %q, want %q", message(e, "Progressing"), want)
 	}
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.2.0", "upgradeConstraintPolicy: SelfCertified"))
 	w.awaitExtension(w.name, "1.2.0 is installed", all(installed("1.2.0"), func(e *extension.Extension) bool {
@@ -85,7 +85,7 @@ func stuckUpgrade(w shared) {
 			return progressing != nil && progressing.Reason == "RollingOut" && available != nil && available.Reason == "ProbeFailure"
 		}))
 	if got := w.MustKubectl("describe", "clusterextension", w.name); !strings.Contains(got, "phase ") || !strings.Contains(got, "Deployment "+w.name+"/"+w.name) {
-		w.t.Errorf("describe does not name what is wrong:\n%s", got)
+		w.t.Errorf("describe does not name the phase and the object that fail:\n%s", got)
 	}
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.2"))
 	w.awaitExtension(w.name, "the edit corrects it", installed("1.0.2"))

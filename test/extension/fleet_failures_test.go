@@ -90,7 +90,7 @@ func lost(v convoy) {
 		v.t.Errorf("b failed with %s after %s, want %s after %s at least", failed.Reason, after, fleet.ReasonDeadlineExceeded, deadline)
 	}
 	if got := v.has("c"); got != "1" {
-		v.t.Errorf("c began while b had the place: it has %q", got)
+		v.t.Errorf("c began while b used the only slot: it has %q", got)
 	}
 	v.ways["b"].mend()
 	v.available("b", true)
@@ -173,7 +173,7 @@ func editor(v convoy) {
 	v.apply(v.bob, v.manifest(v.image("1", ""), "soakSeconds: 1", "soakSeconds: 2"))
 	edited := v.rollout(2, "it waits for an approval", inPhase(fleet.ReviewRequired))
 	if err := v.approve(v.bob, edited, edited.Status.Digest); !apierrors.IsForbidden(err) || edited.Spec.RequestedBy != v.bob.name {
-		v.t.Errorf("bob approves what %s wrote: %v", edited.Spec.RequestedBy, err)
+		v.t.Errorf("bob approved a change by %s: %v", edited.Spec.RequestedBy, err)
 	}
 	v.conflicts("a wave of the rollout of before is approved", v.approve(v.bob, asked, asked.Status.Digest))
 	v.have("1", "", "")

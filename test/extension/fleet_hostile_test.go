@@ -102,6 +102,6 @@ func servers(v convoy) {
 		v.t.Errorf("%d bytes of an answer were read", got)
 	}
 	if count := elsewhere.Load(); count > 0 {
-		v.t.Errorf("%d requests went elsewhere", count)
+		v.t.Errorf("%d requests went to another server", count)
 	}
 }

@@ -48,7 +48,7 @@ func joins(v convoy) {
 	v.ends(3, fleet.PhaseHalted, "a Present, b Present")
 	v.says(v.types(v.bob, 0, `kubectl penstock fleet status argocd`).Stdout, "raise maxUnavailable", "("+v.secret("b")+")", "fleet skip")
 	if got := v.children(); got != "a b" {
-		v.t.Errorf("beside an unhealthy cluster, these clusters have an extension: %s", got)
+		v.t.Errorf("with an unhealthy cluster, these clusters have an extension: %s", got)
 	}
 	v.available("b", true)
 	v.available("c", true)

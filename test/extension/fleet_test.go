@@ -258,7 +258,7 @@ func waves(w shared) {
 		s.t.Errorf("the rollout is %+v", first.Spec)
 	}
 	if got := s.Kubectl("get", "clusterextensions", "-o", "name").Stdout; strings.Contains(got, s.name+".") {
-		s.t.Errorf("children exist before anybody approved: %s", got)
+		s.t.Errorf("children exist before an approval: %s", got)
 	}
 	for who, want := range map[*person]string{&alice: "another user must approve", &carol: s.secret("c")} {
 		if err := s.approve(*who, first, first.Status.Digest); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want) {
@@ -266,7 +266,7 @@ func waves(w shared) {
 		}
 	}
 	if err := s.approve(bob, first, "sha256:before"); !apierrors.IsConflict(err) {
-		s.t.Errorf("another digest is approved: %v", err)
+		s.t.Errorf("approving another digest: %v", err)
 	}
 	s.says(s.types(bob, 0, `kubectl penstock fleet diff argocd`).Stdout, "3 clusters", "lamp")
 	s.types(bob, 0, `kubectl penstock fleet halt argocd`)
@@ -278,7 +278,7 @@ func waves(w shared) {
 	s.rollout(1, "every cluster has it", func(r *olmv1alpha1.ClusterExtensionRollout) bool {
 		states := s.states(r)
 		if strings.Contains(states, "b ") && !strings.Contains(states, "a Succeeded") {
-			s.t.Errorf("the second wave begins before the first is done: %s", states)
+			s.t.Errorf("the second wave began before the end of the first: %s", states)
 		}
 		return r.Status.Phase == string(fleet.Completed)
 	})
@@ -297,7 +297,7 @@ func waves(w shared) {
 		s.t.Errorf("the clusters are %s", got)
 	}
 	if got := s.has("c"); got != "1" {
-		s.t.Errorf("the cluster whose turn has not come has %q", got)
+		s.t.Errorf("a cluster of a later wave has %q", got)
 	}
 	child := extensionset.ChildName(s.name, s.secret("c"))
 	admin := s.admin()
@@ -319,7 +319,7 @@ func waves(w shared) {
 	})
 	before := &olmv1alpha1.RolloutRequest{Spec: olmv1alpha1.RolloutRequestSpec{Digest: second.Status.Troubles, Clusters: []string{s.secret("b")}}}
 	if _, err := s.as(bob).OlmV1alpha1().ClusterExtensionRollouts().Skip(s.t.Context(), second.Name, before, metav1.CreateOptions{}); !apierrors.IsConflict(err) {
-		s.t.Errorf("a decision about the troubles of before: %v", err)
+		s.t.Errorf("a decision about earlier failures: %v", err)
 	}
 	s.types(bob, 0, `kubectl penstock fleet skip argocd edge-17`)
 	second = s.rollout(2, "it goes on without the cluster", inPhase(fleet.Completed))
@@ -349,16 +349,16 @@ func waves(w shared) {
 	dave.MustKubectl("patch", "clusterextensionset", s.name, "--type=merge", "-p", `{"spec":{"paused":true}}`)
 	fourth := s.rollout(4, "it waits for an approval", inPhase(fleet.ReviewRequired))
 	if err := s.approve(alice, fourth, fourth.Status.Digest); !apierrors.IsForbidden(err) || fourth.Spec.RequestedBy != dave.name {
-		s.t.Errorf("alice approves what %s asked for anew, and what she wrote: %v", fourth.Spec.RequestedBy, err)
+		s.t.Errorf("alice approved her own change, requested again by %s: %v", fourth.Spec.RequestedBy, err)
 	}
 
 	alice.MustKubectl("delete", "--wait=false", "clusterextensionset", s.name)
 	s.awaitGone(extensionset.Resource, s.name, "its children are extensions of their own")
 	if got := s.MustKubectl("get", "clusterextension", child, "-o", "jsonpath={.metadata.annotations}"); strings.Contains(got, extension.SetAnnotation+`"`) {
-		s.t.Errorf("the child belongs to the set that is gone: %s", got)
+		s.t.Errorf("the child still belongs to the deleted set: %s", got)
 	}
 	if got := s.has("a"); got != "2" {
-		s.t.Errorf("the objects of the child went with the set: %q", got)
+		s.t.Errorf("the objects of the child were deleted with the set: %q", got)
 	}
 	sizes(s, alice, bob, mayWriteSets+mayCreate+mayDecide+all)
 }
@@ -479,7 +479,7 @@ func away(w shared) {
 	answers = s.hang("b")
 	lost := s.rollout(2, "b is lost", s.is("b", fleet.Unknown))
 	if lost.Status.Phase != string(fleet.InProgress) {
-		s.t.Errorf("it is %s: %s", lost.Status.Phase, lost.Status.Message)
+		s.t.Errorf("the rollout is %s: %s", lost.Status.Phase, lost.Status.Message)
 	}
 	answers()
 	if err := s.targets["b"].Plane().Reconfigure(s.t.Context()); err != nil {

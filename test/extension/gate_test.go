@@ -58,7 +58,7 @@ func TestGate(t *testing.T) {
 	// Neither Helm nor the engine has recreated an object.
 	ofWorkloads := plane.ByResource("deployments", "replicasets", "pods")
 	if lost := w.Audit().Since(mark, plane.ByVerb("delete", "create"), ofWorkloads, func(r plane.Request) bool { return r.Namespace == w.name }); len(lost) > 0 {
-		w.t.Errorf("somebody made or deleted workloads:\n%s", lost)
+		w.t.Errorf("workloads were created or deleted:\n%s", lost)
 	}
 	if lost := w.Audit().Since(mark, plane.ByVerb("delete", "create"), plane.ByResource("configmaps", "serviceaccounts", "clusterroles", "clusterrolebindings"), byPenstock); len(lost) > 0 {
 		w.t.Errorf("objects were made or deleted:\n%s", lost)
@@ -80,7 +80,7 @@ func TestGate(t *testing.T) {
 		return r.Annotations[olmv1alpha1.ReleaseSecretsAnnotation] == "removed"
 	})
 	if left := w.MustKubectl("get", "secrets", "-n", "penstock-system", "-l", "owner=operator-controller", "-o", "name"); left != "" {
-		w.t.Errorf("of the release is left: %s", left)
+		w.t.Errorf("objects of the release are left: %s", left)
 	}
 	if full {
 		w.afterUpgrades(alice, revision+1)
@@ -116,7 +116,7 @@ func (w shared) rolesOf(version string) {
 	w.t.Helper()
 	names := w.MustKubectl("get", "clusterroles", "-o", "name")
 	if all, of := strings.Count(names, "/"+w.name+".v"), strings.Count(names, "/"+w.name+".v"+version+"-"); all == 0 || all != of {
-		w.t.Errorf("%d of %d ClusterRoles are those of %s:\n%s", of, all, version, names)
+		w.t.Errorf("%d of %d ClusterRoles belong to %s:\n%s", of, all, version, names)
 	}
 }
 
@@ -127,7 +127,7 @@ func (w *shared) upgradeByHelm(author person, revision int, before map[string]st
 	w.apply(author, w.name, w.extend(w.name, w.name, "version: 2.0.0"))
 	w.awaitExtension(w.name, "Helm has the other version installed", installed("2.0.0"))
 	if got := w.text(); got != "2.0.0" {
-		w.t.Errorf("after an upgrade by Helm the ConfigMap says %q", got)
+		w.t.Errorf("after an upgrade by Helm, the ConfigMap has %q", got)
 	}
 	// Each version has other roles. Helm has deleted the roles of the version before.
 	w.rolesOf("2.0.0")
@@ -138,7 +138,7 @@ func (w *shared) upgradeByHelm(author person, revision int, before map[string]st
 	w.awaitRevision(fmt.Sprintf("%s-%d", w.name, revision+1), "the upgrade of Helm was taken back", takenBack)
 	w.awaitExtension(w.name, "it is installed", installed("2.0.0"))
 	if got := w.text(); got != "2.0.0" {
-		w.t.Errorf("after the way back the ConfigMap says %q", got)
+		w.t.Errorf("after the way back, the ConfigMap has %q", got)
 	}
 	w.rolesOf("2.0.0")
 	w.MustKubectl("-n", w.name, "get", "serviceaccount", w.name)
@@ -266,7 +266,7 @@ func (w shared) isSame(before, after map[string]string) {
 	}
 	for key := range after {
 		if before[key] == "" {
-			w.t.Errorf("%s is new", key)
+			w.t.Errorf("%s is a new object", key)
 		}
 	}
 }

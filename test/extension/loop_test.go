@@ -165,7 +165,7 @@ func maintenanceWindows(w shared) {
 	w.MustKubectlInput(between(-time.Hour, time.Hour), "apply", "-f", "-")
 	w.awaitExtension(w.name, "the window is open", installed("1.3.0"))
 	if r = w.awaitRevision(w.name+"-4", "it was rolled out", succeeded); r.Annotations[olmv1alpha1.ApprovedByAnnotation] != alice.name || r.Annotations[olmv1alpha1.ScheduledApprovalAnnotation] != "" {
-		w.t.Errorf("it is approved by %v", r.Annotations)
+		w.t.Errorf("the approval is recorded as %v", r.Annotations)
 	}
 }
 

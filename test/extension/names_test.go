@@ -58,7 +58,7 @@ func proposed(w shared) {
 	w.awaitExtension(w.name, "it is installed", installed("1.2.0"))
 	r := w.awaitRevision(w.name+"-3", "it was approved", succeeded)
 	if by := r.Annotations[olmv1alpha1.ApprovedByAnnotation]; by != carol.name {
-		w.t.Errorf("it was approved by %q, want %s", by, carol.name)
+		w.t.Errorf("the revision was approved by %q, want %s", by, carol.name)
 	}
 }
 
@@ -73,7 +73,7 @@ func manual(w shared) {
 	}
 	out := w.approval(w.person("dave", mayApprove), "", w.name+"-1")
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "cannot") {
-		w.t.Errorf("somebody without rights approves: %s", out)
+		w.t.Errorf("a user without rights approved: %s", out)
 	}
 	w.approve(w.person("carol", mayApprove+mayInstall), "", w.name+"-1")
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))

@@ -86,7 +86,7 @@ func byPlugin(w shared) {
 	w.awaitExtension(w.name, "it is upgraded", installed("1.2.0"))
 	history := alice.MustKubectl("get", "revisionhistory", w.name, "-o", "jsonpath={range .revisions[*]}{.requestedBy}/{.approvedAt} {end}")
 	if strings.Count(history, alice.name+"/2") != 3 {
-		w.t.Errorf("who approved is not in history: %s", history)
+		w.t.Errorf("history does not name the approver: %s", history)
 	}
 	// 5. Uninstall.
 	w.says(w.types(alice, 0, `kubectl penstock uninstall lighthouse --dry-run`).Stdout, "ClusterExtension "+w.name+" will be deleted, with")
@@ -145,7 +145,7 @@ func leaveByPlugin(w shared) {
 	out := w.types(alice, 0, `kubectl penstock uninstall lighthouse --cascade=orphan --yes`)
 	w.says(out.Stderr, "ClusterExtension "+w.name+" is deleted", "its revisions stay: kubectl penstock status "+w.name)
 	if strings.Contains(out.Stderr, "uninstalled") {
-		w.t.Errorf("it is not uninstalled: %s", out)
+		w.t.Errorf("the extension was not uninstalled: %s", out)
 	}
 	w.awaitRevision(second, "it stays, without an owner", func(r *olmv1alpha1.ClusterExtensionRevision) bool {
 		return len(r.OwnerReferences) == 0 && r.DeletionTimestamp == nil
@@ -153,7 +153,7 @@ func leaveByPlugin(w shared) {
 	// 2. The next extension takes them over.
 	w.says(install(), "that an earlier ClusterExtension has left")
 	if after := config(); after != before {
-		w.t.Errorf("the object is another one: %s, before %s", after, before)
+		w.t.Errorf("the object was replaced: it is %s, before %s", after, before)
 	}
 	w.says(w.types(alice, 0, `kubectl penstock uninstall lighthouse --yes --timeout 2m`).Stderr, w.name+" is uninstalled")
 	// 3. An object that cannot be deleted.

@@ -47,7 +47,7 @@ func reviewed(w shared) {
 	bundles = w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.2.0", Replaces: "1.1.0", More: []string{extra, role}})...)
 	r = w.awaitRevision(w.name+"-3", "it is held", waitsForApproval)
 	if by := r.Annotations[olmv1alpha1.HeldByAnnotation]; by != note.RightsGained {
-		w.t.Errorf("it is held by %q", by)
+		w.t.Errorf("the revision is held by %q", by)
 	}
 	const why = "gains get on secrets: it reads Secrets"
 	w.awaitExtension(w.name, "it says so", is("UpgradeAvailable=True/Proposed", "Ready=True/Succeeded"))
@@ -71,7 +71,7 @@ func reviewed(w shared) {
 	w.awaitExtension(w.name, "the write was looked at, and it is still held", is("UpgradeAvailable=True/Proposed"))
 	held := w.awaitRevision(r.Name, "it is the same", waitsForApproval)
 	if held.UID != r.UID || held.Annotations[olmv1alpha1.HeldByAnnotation] != note.RightsGained {
-		w.t.Errorf("it is held by %q, and its uid is %s, was %s", held.Annotations[olmv1alpha1.HeldByAnnotation], held.UID, r.UID)
+		w.t.Errorf("the revision is held by %q, and its UID is %s, was %s", held.Annotations[olmv1alpha1.HeldByAnnotation], held.UID, r.UID)
 	}
 
 	// After a change of the policy and back, the proposal says again what it waits for.
@@ -81,7 +81,7 @@ func reviewed(w shared) {
 			return r.Annotations[olmv1alpha1.HeldByAnnotation] == one[1] && strings.HasPrefix(r.Annotations[olmv1alpha1.LifecycleReasonAnnotation], "annotation penstock.dev/upgrade-approval is "+one[0])
 		})
 		if held.UID != r.UID || !waitsForApproval(held) {
-			w.t.Errorf("it is another one, or waits no more: %v", held.ObjectMeta)
+			w.t.Errorf("the proposal was replaced, or no longer waits: %v", held.ObjectMeta)
 		}
 	}
 
@@ -92,7 +92,7 @@ func reviewed(w shared) {
 	w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.3.0", Replaces: "1.2.0", More: []string{role}})...)
 	r = w.awaitRevision(w.name+"-4", "it is held", waitsForApproval)
 	if by := r.Annotations[olmv1alpha1.HeldByAnnotation]; by != note.Deleted {
-		w.t.Errorf("it is held by %q", by)
+		w.t.Errorf("the revision is held by %q", by)
 	}
 	alice.MustKubectl("patch", "clusterextension", w.name, "--type=merge", "-p", `{"spec":{"source":{"catalog":{"version":"1.3.0"}}}}`)
 	w.awaitExtension(w.name, "alice asked for it", installed("1.3.0"))

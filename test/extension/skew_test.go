@@ -69,7 +69,7 @@ func TestSkew(t *testing.T) {
 	}
 	t.Logf("the leader changed in the middle of a handover %d times", points)
 	if points == 0 {
-		t.Error("it never did: the test sees nothing")
+		t.Error("the leader never changed: the test sees nothing")
 	}
 }
 

@@ -122,7 +122,7 @@ func (a abroad) use() {
 	a.apply(bob, a.name, extend([]string{"size", "color"}, ""))
 	e := a.awaitExtension(a.name, "bob cannot use it", is("Ready=False/Denied: bob-"+a.name+" cannot use target "+a.name))
 	if text := message(e, "Ready"); strings.Contains(text, "Secret") {
-		a.t.Errorf("it tells of the Secret: %s", text)
+		a.t.Errorf("the message mentions the Secret: %s", text)
 	}
 	a.point()
 	a.grant(bob.name, "User", mayWrite+mayCreate+a.mayUse())
@@ -130,7 +130,7 @@ func (a abroad) use() {
 	a.awaitExtension(a.name, "it is installed", done)
 	a.target.MustKubectl("-n", a.name, "get", "configmap/lamp", "customresourcedefinition/"+a.name+"s.example.com")
 	if out := a.Kubectl("-n", a.name, "get", "configmap", "lamp"); out.ExitCode == 0 {
-		a.t.Errorf("it is in the host: %s", out)
+		a.t.Errorf("the object is in the host: %s", out)
 	}
 	a.apply(bob, a.name, extend([]string{"size"}, ""))
 	a.awaitExtension(a.name, "it is not safe there", is("Ready=False/UnsafeDefinitions: color", "Stalled=True/UnsafeDefinitions"))

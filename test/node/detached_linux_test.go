@@ -30,7 +30,7 @@ func TestStop(t *testing.T) {
 			}
 		})
 		if diff := cmp.Diff(before, traces(t, "")); diff != "" {
-			t.Fatalf("left behind (-before +after):\n%s", diff)
+			t.Fatalf("the node left traces (-before +after):\n%s", diff)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestDown(t *testing.T) {
 	}
 	options.Node = ""
 	if _, err := plane.Up(t.Context(), options); err == nil || !strings.Contains(err.Error(), "with the real node of") {
-		t.Errorf("Up with a simulated node beside a real one: %v", err)
+		t.Errorf("Up with a simulated node while a real one runs: %v", err)
 	}
 	if during := traces(t, dir); cmp.Equal(before, during) {
 		t.Fatalf("a node with a Pod leaves no traces: the test sees nothing: %s", during)
@@ -96,7 +96,7 @@ func TestDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, traces(t, dir)); diff != "" {
-		t.Errorf("left behind (-before +after):\n%s", diff)
+		t.Errorf("the node left traces (-before +after):\n%s", diff)
 	}
 	if left, err := os.ReadDir(top); err != nil || len(left) != 0 {
 		t.Errorf("files left behind: %v %v", left, err)

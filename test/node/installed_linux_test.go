@@ -273,7 +273,7 @@ func (i *installation) intact(version string) {
 	i.available(version)
 	i.webhooks()
 	if now := i.running(); now != i.before {
-		i.t.Errorf("what was rolled out is %s, and was %s", now, i.before)
+		i.t.Errorf("the rolled-out workload is %s, was %s", now, i.before)
 	}
 	i.shop.Condition("cer/shop-1", "Available", "True")
 	i.shop.Patch("configmap/settings", `{"data":{"x":"drifted"}}`)
@@ -304,7 +304,7 @@ func (i *installation) nodeRestarted() {
 	}
 	i.system.Until(pod, func(found *unstructured.Unstructured) error {
 		if now := i.system.Field(pod, container); now == before {
-			return fmt.Errorf("its container is that of before: %s", now)
+			return fmt.Errorf("the container was not replaced: %s", now)
 		}
 		return nil
 	})
@@ -365,17 +365,17 @@ func (i *installation) uninstalled(clean string) {
 	}
 	i.delete(i)
 	if now := i.running(); now != i.before {
-		i.t.Errorf("what was rolled out is %s, and was %s", now, i.before)
+		i.t.Errorf("the rolled-out workload is %s, was %s", now, i.before)
 	}
 	shown := i.MustKubectl("get", "deployment/shop", "configmap/settings", "--namespace=shop", "--output=yaml", "--show-managed-fields")
 	for _, mark := range []string{"penstock.dev/", "manager: penstock"} {
 		if strings.Contains(shown, mark) {
-			i.t.Errorf("%q is left:\n%s", mark, shown)
+			i.t.Errorf("%q is still there:\n%s", mark, shown)
 		}
 	}
 	i.MustKubectl("delete", "namespace", "shop", poll.TimeoutFlag)
 	if left := i.everything(); left != clean {
-		i.t.Errorf("left behind:\n%s\nbefore:\n%s", left, clean)
+		i.t.Errorf("objects now:\n%s\nbefore:\n%s", left, clean)
 	}
 }
 

@@ -37,7 +37,7 @@ func forget(t *testing.T, c *cluster.Cluster) {
 	}
 	gone := func(what string, err error) {
 		if err != nil && !apierrors.IsNotFound(err) {
-			t.Fatalf("removing %s of another test: %v", what, err)
+			t.Fatalf("deleting %s of another test: %v", what, err)
 		}
 	}
 	services := client.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})

@@ -53,12 +53,12 @@ func (s rolledBack) freezes() {
 	}
 	s.until("frozen-1", "Progressing", "")
 	if got := s.value("frozen"); got != "1" {
-		s.t.Errorf("while it is frozen, the object became %s", got)
+		s.t.Errorf("during the freeze, the object became %s", got)
 	}
 	s.MustKubectl("delete", "configmap", "penstock-freeze", "-n", "penstock-system")
 	s.until("frozen-2", "Succeeded", "True")
 	if got := s.value("frozen"); got != "2" {
-		s.t.Errorf("behind the freeze, the object is %s", got)
+		s.t.Errorf("after the freeze, the object is %s", got)
 	}
 }
 
@@ -159,7 +159,7 @@ func (s rolledBack) upgrades() {
 		s.t.Errorf("the emptied version left %d objects, want 60", got)
 	}
 	if message := s.condition("packaged-10", "Stalled"); !strings.Contains(message, "is one of 60 objects") || !strings.Contains(message, "nothing would be left") {
-		s.t.Errorf("it says %s", message)
+		s.t.Errorf("the message is %s", message)
 	}
 	// Nobody answers the question: the next version lists the objects again.
 	submit(12, packaged(10))

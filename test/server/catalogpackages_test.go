@@ -136,7 +136,7 @@ func readPackages(t *testing.T, c *cluster.Cluster, catalogs *inventory.Inventor
 		"lighthouse  examples  candidate,stable  stable  1.2.0  An example operator without a program behind its images. It keeps Beacons bur…",
 		"rope  others  stable  stable  1.0.0  Ties things.")
 	if !strings.Contains(all.Stderr, "1 package is left out: its name is not a valid object name") {
-		t.Errorf("nobody is told of the odd name: %q", all.Stderr)
+		t.Errorf("no warning mentions the invalid name: %q", all.Stderr)
 	}
 	sameTable(t, "by catalog", c.MustKubectl("get", "catalogpackages", "-l", "catalog=others", "--no-headers"), "rope  others  stable  stable  1.0.0  Ties things.")
 	sameTable(t, "by field", c.MustKubectl("get", "cpkg", "--field-selector=defaultChannel=stable,latest=1.2.0", "-o", "name"), "catalogpackage.catalog.penstock.dev/lighthouse")
@@ -160,7 +160,7 @@ func readPackages(t *testing.T, c *cluster.Cluster, catalogs *inventory.Inventor
 		t.Errorf("graph: %+v", drawn)
 	}
 	if out := c.Kubectl("get", "--raw", at+"lighthouse/graph?from=7.0.0"); !strings.Contains(out.Stderr, "the package has no such version or bundle") {
-		t.Errorf("from a version that there is not: %+v", out)
+		t.Errorf("from a version that does not exist: %+v", out)
 	}
 	var icon catalogv1alpha1.CatalogPackageIcon
 	readJSON(t, c.MustKubectl("get", "cpkg", "rope", "--subresource=icon", "-o", "json"), &icon)
@@ -229,10 +229,10 @@ func installedPackages(t *testing.T, w servedHost) {
 		"stable (default)  1.1.0  replaces 1.0.0  1.1.0",
 		"stable (default)  1.0.0  (installed)  1.0.0 is no longer supported; upgrade to 1.1.0.")
 	if out := c.User("cpkg-only").MustKubectl("get", "--raw", "/apis/catalog.penstock.dev/v1alpha1/catalogpackages/lighthouse/graph"); strings.Contains(out, "packagesread") {
-		t.Errorf("who cannot list revisions learns of extensions: %s", out)
+		t.Errorf("a user who cannot list revisions sees an extension: %s", out)
 	}
 	if out := c.User("cpkg-nobody").Kubectl("get", "cpkg"); !strings.Contains(out.Stderr, "Forbidden") {
-		t.Errorf("nobody may read packages: %+v", out)
+		t.Errorf("a user without rights reads packages: %+v", out)
 	}
 }
 
@@ -309,7 +309,7 @@ func watchPackages(t *testing.T, c *cluster.Cluster, catalogs *inventory.Invento
 	request := core.RESTClient().Get().AbsPath("/apis/catalog.penstock.dev/v1alpha1/catalogpackages").
 		Param("watch", "true").Param("resourceVersion", "12345").SetHeader("Accept", "application/json")
 	if err := request.Do(t.Context()).Error(); err == nil || !strings.Contains(err.Error(), "too old resource version") {
-		t.Errorf("from a version that nobody knows any more: %v", err)
+		t.Errorf("from a resource version that is too old: %v", err)
 	}
 	waited := make(chan cluster.Output, 1)
 	go func() { waited <- c.Kubectl("wait", "cpkg/rope", "--for=jsonpath={.latest}=2.0.0", poll.TimeoutFlag) }()

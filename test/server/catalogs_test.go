@@ -54,7 +54,7 @@ func TestClusterCatalogs(t *testing.T) {
 	served(t, c, ref)
 	base := c.MustKubectl("get", "clustercatalog", "lamp", "-o", "jsonpath={.status.urls.base}")
 	if got := fetchCatalog(t, c, base+"/api/v1/all"); got != lampCatalog {
-		t.Errorf("what is served at %s is %q, want %q", base, got, lampCatalog)
+		t.Errorf("%s served %q, want %q", base, got, lampCatalog)
 	}
 	if got := fetchCatalog(t, c, base+"/api/v1/metas?schema=olm.channel"); strings.Count(got, "\n") != 1 {
 		t.Errorf("the channels are %q", got)
@@ -84,7 +84,7 @@ func TestClusterCatalogs(t *testing.T) {
 	})
 	removes(false, true)
 	if after := read(); after != before {
-		t.Errorf("somebody else's definition was %s and is %s", before, after)
+		t.Errorf("another owner's definition changed from %s to %s", before, after)
 	}
 	server.Stop(t)
 
@@ -93,7 +93,7 @@ func TestClusterCatalogs(t *testing.T) {
 	server = program.Serve(t, c, dir, flags...)
 	served(t, c, ref)
 	if ours := read(); !strings.Contains(ours, `"app.kubernetes.io/managed-by":"penstock"`) {
-		t.Errorf("our definition is %s", ours)
+		t.Errorf("Penstock's definition is %s", ours)
 	}
 	wanted(t, c, "lamp")
 	removes(false, false)
@@ -158,7 +158,7 @@ func fetchCatalog(t *testing.T, c *cluster.Cluster, url string) string {
 	defer answer.Body.Close()
 	content, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s is answered %s: %s (%v)", url, answer.Status, content, err)
+		t.Fatalf("GET %s: %s: %s (%v)", url, answer.Status, content, err)
 	}
 	return string(content)
 }

@@ -143,7 +143,7 @@ func restored(t *testing.T, c *cluster.Cluster) {
 			c.MustKubectl(tc.harm...)
 			eventually(t, tc.reason, func() error {
 				if got := c.Kubectl(read...).Stdout; got != before || got == "" {
-					return fmt.Errorf("it is %q, was %q", got, before)
+					return fmt.Errorf("it is %q, want %q as before", got, before)
 				}
 				return nil
 			})
@@ -156,7 +156,7 @@ func restored(t *testing.T, c *cluster.Cluster) {
 		return nil
 	})
 	if got := c.MustKubectl("get", "apiservice", apiService, "-o", "jsonpath={.spec.caBundle}"); got != bundle {
-		t.Errorf("the bundle is another one than before")
+		t.Errorf("the bundle has changed")
 	}
 }
 
@@ -183,7 +183,7 @@ func load(ctx context.Context, t *testing.T, c *cluster.Cluster) (wait func() in
 				case err == nil:
 					served.Add(1)
 				case ctx.Err() == nil:
-					t.Errorf("a request was lost: %v", err)
+					t.Errorf("a request failed: %v", err)
 					return
 				}
 				// Requests must arrive during the change, but need not be many. The pause leaves
@@ -203,7 +203,7 @@ func anotherAuthority(t *testing.T, c *cluster.Cluster, port int) {
 	c.MustKubectl("delete", "secret", "penstock-ca", system)
 	eventually(t, "a leaf of another authority", func() error {
 		if bytes.Equal(issuer(t, port), old) {
-			return errors.New("it is still the old one's")
+			return errors.New("the certificate is still signed by the old authority")
 		}
 		return nil
 	})
@@ -218,7 +218,7 @@ func anotherAuthority(t *testing.T, c *cluster.Cluster, port int) {
 		t.Fatal(err)
 	}
 	if len(certs) != 2 {
-		t.Errorf("the bundle has %d authorities, want the new one and the old one", len(certs))
+		t.Errorf("the bundle has %d authorities, want the new and the old authority", len(certs))
 	}
 	dial(t, port, bundle)
 	stop()
@@ -249,7 +249,7 @@ func certificateFiles(t *testing.T, c *cluster.Cluster, data string, port int) {
 	eventually(t, "the bundle of the file", func() error {
 		got := c.Kubectl("get", "apiservice", apiService, "-o", "jsonpath={.spec.caBundle}").Stdout
 		if got != base64.StdEncoding.EncodeToString(both) {
-			return errors.New("it is another one")
+			return errors.New("the bundle does not have both authorities")
 		}
 		return nil
 	})
@@ -259,7 +259,7 @@ func certificateFiles(t *testing.T, c *cluster.Cluster, data string, port int) {
 	write(t, certFile, newCert)
 	eventually(t, "the certificate of the file", func() error {
 		if bytes.Equal(issuer(t, p.Port), old) {
-			return errors.New("it is still the old one")
+			return errors.New("the authority is still the old one")
 		}
 		return nil
 	})
@@ -267,7 +267,7 @@ func certificateFiles(t *testing.T, c *cluster.Cluster, data string, port int) {
 	stop()
 	t.Logf("%d requests", wait())
 	if written := c.Audit().Since(0, plane.ByAgent("penstock/files/"), plane.ByResource("services"), plane.Writes()); len(written) > 0 {
-		t.Errorf("somebody else's Service was written:\n%s", written)
+		t.Errorf("another owner's Service was written:\n%s", written)
 	}
 }
 
@@ -289,17 +289,17 @@ func leaving(t *testing.T, c *cluster.Cluster, dir string) {
 	}
 	eventually(t, "the look at the namespace", func() error {
 		if len(c.Audit().Since(mark, registration, plane.ByVerb("get"), plane.ByResource("namespaces"))) == 0 {
-			return errors.New("nobody looked")
+			return errors.New("the registration has not been checked")
 		}
 		return nil
 	})
 	// An access review is a create that stores nothing.
 	leavesSomething := func(r plane.Request) bool { return r.Resource != "selfsubjectaccessreviews" }
 	if written := c.Audit().Since(mark, registration, plane.Writes(), leavesSomething); len(written) > 0 {
-		t.Errorf("the registration was put back:\n%s", written)
+		t.Errorf("the registration was created again:\n%s", written)
 	}
 	if out := c.Kubectl("get", "apiservice", apiService); out.ExitCode == 0 {
-		t.Errorf("there is a registration: %s", out)
+		t.Errorf("the registration exists: %s", out)
 	}
 }
 
@@ -322,7 +322,7 @@ func dial(t *testing.T, port int, bundle []byte) {
 	roots.AppendCertsFromPEM(bundle)
 	conn, err := tls.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), &tls.Config{RootCAs: roots, ServerName: "penstock.penstock-system.svc"})
 	if err != nil {
-		t.Errorf("with the bundle: %v", err)
+		t.Errorf("connecting with the bundle: %v", err)
 		return
 	}
 	_ = conn.Close()

@@ -61,7 +61,7 @@ func chartsRun(t *testing.T, c *cluster.Cluster) {
 	i.apply(upgraded) // the process would exit at its start if it could not read the policy and the key
 	i.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", poll.TimeoutFlag)
 	if i.bundle() != bundle {
-		t.Error("an upgrade of the chart made another authority")
+		t.Error("an upgrade of the chart created a new certificate authority")
 	}
 	i.scraped()
 	i.MustKubectl("delete", "cer", "argocd-1")
@@ -209,7 +209,7 @@ func (i *installation) halt() {
 	for _, server := range i.running {
 		server.Stop(i.t)
 		if log := server.Complaints(); strings.Contains(log, "forbidden") {
-			i.t.Errorf("something was refused:\n%s", log)
+			i.t.Errorf("the host refused a request:\n%s", log)
 		}
 	}
 	i.running = nil

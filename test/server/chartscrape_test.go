@@ -40,7 +40,7 @@ func (i *installation) scraped() {
 	}
 	endpoint := monitor.Spec.Endpoints[0]
 	if found := i.MustKubectl("get", "service", system, "-l", metav1.FormatLabelSelector(&monitor.Spec.Selector), "-o", `jsonpath={.items[*].spec.ports[?(@.name=="`+endpoint.Port+`")].name}`); found != endpoint.Port {
-		i.t.Fatalf("the ServiceMonitor selects %q, want port %s of one Service", found, endpoint.Port)
+		i.t.Fatalf("the ServiceMonitor selects %q, want port %s of exactly one Service", found, endpoint.Port)
 	}
 	client, err := kubernetes.NewForConfig(i.Config())
 	if err != nil {

@@ -98,7 +98,7 @@ func informer(s *subject, objects source) {
 	mark := s.Audit().Mark()
 	go informer.RunWithContext(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		s.t.Fatal("the informer does not sync")
+		s.t.Fatal("the informer did not sync")
 	}
 	take := func(n int) string {
 		var all []string
@@ -107,7 +107,7 @@ func informer(s *subject, objects source) {
 			case event := <-events:
 				all = append(all, event)
 			case <-time.After(poll.Patience):
-				s.t.Fatalf("after %v nothing comes", all)
+				s.t.Fatalf("no further event after %v", all)
 			}
 		}
 		return strings.Join(all, "; ")

@@ -178,7 +178,7 @@ func neighbours(t *testing.T, c *cluster.Cluster) {
 			want = append(want, "clusterextensionrollouts")
 		}
 		if diff := cmp.Diff(want, watchable(t, c, breed.resource.GroupVersion())); diff != "" {
-			t.Errorf("what is watched of %s, which is for what is stored (-want +got):\n%s", breed.resource.GroupVersion(), diff)
+			t.Errorf("watchable resources of %s, want those that are stored (-want +got):\n%s", breed.resource.GroupVersion(), diff)
 		}
 	}
 	c.MustKubectl("create", "namespace", "neighbour")

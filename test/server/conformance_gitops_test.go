@@ -178,7 +178,7 @@ func supersededInGit(t *testing.T, w servedHost) {
 			}
 			resumed := s.sync(two, ask, with(paused, nil, "spec", "lifecycleState"))
 			if state := at(resumed.body, "spec", "lifecycleState"); state != "Active" || s.driftOf(two, manager, with(paused, nil, "spec", "lifecycleState")) != "in sync" {
-				t.Errorf("without the line it is %v", state)
+				t.Errorf("lifecycleState without the line: %v", state)
 			}
 		})
 	}

@@ -178,7 +178,7 @@ func (m manner) deviate(t *testing.T, kind string, host, ours *transcript) *tran
 		}
 		h, o := host.values[d.what], ours.values[d.what]
 		if d.why == "" || h == o || !fits(d.host, h) || !fits(d.ours, o) {
-			t.Errorf("the deviation in %q is not as described, or none:\nhost\t%s\nours\t%s", d.what, h, o)
+			t.Errorf("the deviation in %q differs from its description, or does not occur:\nhost\t%s\nours\t%s", d.what, h, o)
 		}
 		expected.values[d.what] = o
 	}

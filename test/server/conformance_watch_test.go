@@ -61,7 +61,7 @@ func (w *watcher) next() map[string]any {
 	case event := <-w.events:
 		return event
 	case <-time.After(poll.Patience):
-		w.s.t.Fatal("the watch says nothing")
+		w.s.t.Fatal("the watch sent no event")
 		return nil
 	}
 }

@@ -35,7 +35,7 @@ func (m monitored) extension(images *registry.Registry) {
 	for _, name := range []string{catalogue.ExtensionCondition, catalogue.ExtensionResolves + "_bucket"} {
 		eventually(m.t, name, func() error {
 			if len(m.family(name)) == 0 {
-				return fmt.Errorf("it is not exposed, and the extension is %s", m.Kubectl("get", "clusterextension", "lamp", "-o", "jsonpath={.status.conditions}"))
+				return fmt.Errorf("the metric is missing, and the extension has the conditions %s", m.Kubectl("get", "clusterextension", "lamp", "-o", "jsonpath={.status.conditions}"))
 			}
 			return nil
 		})

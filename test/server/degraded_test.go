@@ -30,12 +30,12 @@ func emptyStoreSwappedIn(t *testing.T, w servedHost) {
 	for _, args := range [][]string{{"get", "cer"}, {"get", "cer", "argocd-1"}, {"delete", "cer", "argocd-1", "--wait=false"}} {
 		out := c.Kubectl(args...)
 		if out.ExitCode == 0 || !strings.Contains(out.Stderr, "ServiceUnavailable") || !strings.Contains(out.Stderr, "the store is empty") {
-			t.Errorf("the request is not refused with the reason: %s", out)
+			t.Errorf("the request was not refused with the reason: %s", out)
 		}
 		refusal = out.Stderr
 	}
 	if out := c.KubectlInput(revision("argocd", 2), "create", "-f", "-"); out.ExitCode == 0 {
-		t.Errorf("a write is accepted: %s", out)
+		t.Errorf("a write was accepted: %s", out)
 	}
 	if body, code := get(t, p.Loopback(), "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/argocd-1"); code != http.StatusServiceUnavailable {
 		t.Errorf("got %d, want 503: %s", code, body)
@@ -80,7 +80,7 @@ func emptyStoreSwappedIn(t *testing.T, w servedHost) {
 		p.halt(t)
 		_, token, ok := strings.Cut(strings.TrimSpace(refusal), "--accept-identity=")
 		if !ok {
-			t.Fatalf("the refusal does not say how to go on: %s", refusal)
+			t.Fatalf("the refusal does not say how to continue: %s", refusal)
 		}
 		p = start(t, newOptions(t, c, empty, "--accept-identity="+token))
 		c.MustKubectlInput(revision("argocd", 2), "create", "-f", "-")
@@ -88,7 +88,7 @@ func emptyStoreSwappedIn(t *testing.T, w servedHost) {
 		// Now the first store is the foreign one.
 		start(t, newOptions(t, c, right))
 		if out := c.Kubectl("get", "cer"); !strings.Contains(out.Stderr, "it belongs to another cluster") {
-			t.Errorf("the given-up store is served: %s", out)
+			t.Errorf("the abandoned store is served: %s", out)
 		}
 	})
 }
@@ -155,7 +155,7 @@ func refused(t *testing.T, c *cluster.Cluster, reason string) {
 	eventually(t, "the refusal with its reason", func() error {
 		out := c.Kubectl("get", "cer")
 		if out.ExitCode == 0 {
-			t.Fatalf("the request is not refused: %s", out)
+			t.Fatalf("the request was not refused: %s", out)
 		}
 		if !strings.Contains(out.Stderr, "ServiceUnavailable") || !strings.Contains(out.Stderr, reason) {
 			return fmt.Errorf("%s", out)
@@ -178,12 +178,12 @@ func servedAgain(t *testing.T, c *cluster.Cluster, p *process, ready <-chan serv
 	select {
 	case second := <-ready:
 		if second.Port != first.Port {
-			t.Errorf("it was at port %d and is at %d", first.Port, second.Port)
+			t.Errorf("the port changed from %d to %d", first.Port, second.Port)
 		}
 	case <-p.done:
 		t.Fatalf("the server ended: %v", p.err)
 	case <-time.After(poll.Patience):
-		t.Fatal("the server stays degraded")
+		t.Fatal("the server is still degraded")
 	}
 	eventually(t, "a listing", func() error {
 		if out := c.Kubectl("get", "cer"); out.ExitCode != 0 {

@@ -70,16 +70,16 @@ func deployed(t *testing.T, c *cluster.Cluster, variant string) {
 	catalogs.AddFlags(flags)
 	container := deployment.Spec.Template.Spec.Containers[0]
 	if container.Args[0] != "serve" {
-		t.Errorf("the program is told to %q", container.Args[0])
+		t.Errorf("the command of the program is %q", container.Args[0])
 	}
 	if err := flags.Parse(container.Args[1:]); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(options.Validate(), catalogs.Validate()); err != nil {
-		t.Errorf("the arguments: %v", err)
+		t.Errorf("parsing the arguments: %v", err)
 	}
 	if options.Namespace != deployment.Namespace {
-		t.Errorf("the process looks for itself in namespace %s, and is in %s", options.Namespace, deployment.Namespace)
+		t.Errorf("the process looks for its Pod in namespace %s, but the Pod is in %s", options.Namespace, deployment.Namespace)
 	}
 	mounted(t, deployment.Spec.Template.Spec, container.Args)
 
@@ -119,7 +119,7 @@ func deployedConsole(t *testing.T, c *cluster.Cluster) {
 	}
 	for kind := range documents {
 		if strings.Contains(kind, "Role") {
-			t.Errorf("there is a %s", kind)
+			t.Errorf("the manifests have a %s", kind)
 		}
 	}
 	for _, volume := range spec.Volumes {

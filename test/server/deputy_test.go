@@ -54,7 +54,7 @@ func (d door) deputy() {
 	same := func(after string) {
 		d.t.Helper()
 		if now := uids(); now != before {
-			d.t.Errorf("after %s the objects are others: %s, not %s", after, now, before)
+			d.t.Errorf("after %s, the UIDs of the objects are %s, want %s", after, now, before)
 		}
 	}
 
@@ -83,7 +83,7 @@ func (d door) deputy() {
 	eventually(d.t, "the question", func() error {
 		asked := acknowledge.FindString(d.MustKubectl("get", "cer", "estate-1", "-o", `jsonpath={.status.conditions[?(@.type=="Progressing")].message}`))
 		if asked == "" {
-			return missingError{"no question"}
+			return missingError{"the condition has no question"}
 		}
 		d.MustKubectl("annotate", "--overwrite", "cer", "estate-1", asked, "--as=bob")
 		return nil
@@ -147,7 +147,7 @@ func (d door) owners() {
 		d.tries(resource+": with another change", "mallory", "", "right to delete", "patch", resource, name, "--type=json", "-p",
 			`[{"op":"add","path":"/metadata/annotations","value":{"a":"b"}},{"op":"add","path":"/metadata/ownerReferences","value":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"0b0e6f0e-0000-4000-8000-000000000001"}]}]`)
 		if now := d.MustKubectl("get", resource, name, "-o", "jsonpath={.metadata.uid}{.metadata.ownerReferences}"); now != uid {
-			d.t.Errorf("%s: it is %s, not %s without owners", resource, now, uid)
+			d.t.Errorf("%s: UID and owners are %s, want %s without owners", resource, now, uid)
 		}
 		d.tries(resource+": another change", "mallory", "", "", "label", resource, name, "a=b")
 		d.tries(resource+": with the right to delete", "dora", "", "", "patch", resource, name, "--type=merge", "-p", owner, "--dry-run=server")

@@ -131,7 +131,7 @@ func (d door) governed() {
 		return nil
 	})
 	if denied := d.Audit().Since(mark, plane.ByUser("system:serviceaccount:penstock-system:penstock-engine"), func(r plane.Request) bool { return r.Code == 403 }); len(denied) > 0 {
-		d.t.Errorf("the engine was held up:\n%s", denied)
+		d.t.Errorf("the engine's writes were refused:\n%s", denied)
 	}
 }
 

@@ -207,7 +207,7 @@ func (s *site) upgraded() {
 	admin.There("secret/token")
 	const names = "harbor-1 proposed-1 shop-1 shop-2 shop-3 shop-4"
 	if found := s.MustKubectl("get", "cer", "--output=jsonpath={.items[*].metadata.name}"); found != names {
-		t.Errorf("there are revisions %s, want %s", found, names)
+		t.Errorf("the revisions are %s, want %s", found, names)
 	}
 	for n, text := range []string{"one", "two", "three", "two"} {
 		name := fmt.Sprintf("shop-%d", n+1)

@@ -221,10 +221,10 @@ func TestEmbeddedStoreOverQuota(t *testing.T) {
 		out := c.KubectlInput(largeRevision(created, value), "create", "-f", "-")
 		if out.ExitCode == 0 {
 			created++
-			return errors.New("it takes more")
+			return errors.New("the store still accepts writes")
 		}
 		if !strings.Contains(out.Stderr, "as large as its quota") {
-			t.Fatalf("it is refused otherwise: %s", out)
+			t.Fatalf("the write was refused for another reason: %s", out)
 		}
 		return nil
 	})
@@ -275,15 +275,15 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 		out := bob.KubectlInput(largeRevision(created, value), "create", "-f", "-")
 		if out.ExitCode == 0 {
 			created++
-			return errors.New("he may have more")
+			return errors.New("the user's quota is not reached")
 		}
 		if !strings.Contains(out.Stderr, "forbidden: exceeded quota: share of the store, used by user bob: ") {
-			t.Fatalf("it is refused otherwise: %s", out)
+			t.Fatalf("the write was refused for another reason: %s", out)
 		}
 		return nil
 	})
 	if created < 10 || created > 35 {
-		t.Errorf("bob has %d revisions of 0.9 MiB, in a store of 64 MiB with 24 MiB of others", created)
+		t.Errorf("bob has %d revisions of 0.9 MiB, in a store of 64 MiB of which others use 24 MiB", created)
 	}
 	alice.MustKubectlInput(largeRevision(1000, value), "create", "-f", "-")
 	c.MustKubectlInput(largeRevision(1001, value), "create", "-f", "-")

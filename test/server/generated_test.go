@@ -238,5 +238,5 @@ type pathRecorder func(path string)
 // RoundTrip implements http.RoundTripper.
 func (r pathRecorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	r(request.URL.Path)
-	return nil, errors.New("nothing is sent")
+	return nil, errors.New("this transport sends no request")
 }

@@ -90,7 +90,7 @@ func TestLeastRights(t *testing.T) {
 	var local rbacv1.Role
 	decode(t, documents["Role"][0], &local)
 	if diff := cmp.Diff(rarelyUsed(), unused(append(cluster.Rules, local.Rules...), done)); diff != "" {
-		t.Errorf("rights that nothing makes use of (-want +got):\n%s", diff)
+		t.Errorf("rights that the server does not use (-want +got):\n%s", diff)
 	}
 }
 
@@ -131,7 +131,7 @@ func sharedName(t *testing.T, c *cluster.Cluster, p *process) {
 		return nil
 	})
 	if out := c.MustKubectl("get", "clusterextensionrevisions.v1alpha1.olm.operatorframework.io"); !strings.Contains(out, "argocd-1") {
-		t.Errorf("ours, by its full name: %s", out)
+		t.Errorf("reading our resource by its full name: %s", out)
 	}
 	c.MustKubectl("delete", "crd", name)
 	warned(false)

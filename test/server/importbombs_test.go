@@ -87,7 +87,7 @@ func (d door) importBombs() {
 		d.t.Logf("the server took %d MiB more", got>>20)
 	}
 	if out := d.MustKubectl("get", "cer", "-o", "name"); strings.Contains(out, "bombed") {
-		d.t.Errorf("something was imported:\n%s", out)
+		d.t.Errorf("an extension was imported:\n%s", out)
 	}
 }
 
@@ -133,7 +133,7 @@ func rewritten(t *testing.T, contents map[string][]byte) []byte {
 		t.Fatal(err)
 	}
 	for name := range contents {
-		t.Fatalf("there is no entry %s", name)
+		t.Fatalf("the archive has no entry %s", name)
 	}
 	return squeezed(t, zstdWriter, plain.Bytes())
 }

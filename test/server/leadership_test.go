@@ -53,7 +53,7 @@ func (o *observer) controller(t *testing.T) leadership.Controller {
 		}
 		term.Liveness.Add("observer", func() error {
 			if o.hangs.Load() {
-				return errors.New("it hangs")
+				return errors.New("the controller hangs")
 			}
 			return nil
 		})
@@ -80,7 +80,7 @@ func await(t *testing.T, what string, signal <-chan struct{}) {
 	select {
 	case <-signal:
 	case <-time.After(poll.Patience):
-		t.Fatalf("%s: nothing happens", what)
+		t.Fatalf("%s did not happen", what)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestLeadership(t *testing.T) {
 
 	o.hangs.Store(true)
 	if body, code := get(t, p.Loopback(), "/livez"); code == http.StatusOK {
-		t.Errorf("a hanging controller is alive: %s", body)
+		t.Errorf("a hanging controller passes the liveness check: %s", body)
 	}
 	o.hangs.Store(false)
 	if body, code := get(t, p.Loopback(), "/livez"); code != http.StatusOK {
@@ -134,7 +134,7 @@ func TestLeadership(t *testing.T) {
 	p.halt(t)
 	await(t, "the end of the last term", o.ended)
 	if held, _ := lease(t, c); ptr.Deref(held.Spec.HolderIdentity, "") != "" {
-		t.Errorf("the lease was not given back: %s", *held.Spec.HolderIdentity)
+		t.Errorf("the lease was not released: %s", *held.Spec.HolderIdentity)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestLeaseOfKilledProcess(t *testing.T) {
 	await(t, "the first term", first.began)
 	held, _ := lease(t, c)
 	if holder := *held.Spec.HolderIdentity; !strings.HasPrefix(holder, "store_") {
-		t.Errorf("the holder is %s, and not the store: a replaced Pod has another hostname", holder)
+		t.Errorf("the holder is %s, want the store's name: a replaced Pod has another hostname", holder)
 	}
 	p.halt(t)
 
@@ -221,7 +221,7 @@ func replicasFollow(t *testing.T, c *cluster.Cluster, replicas ...*process) {
 	eventually(t, "leaves of another authority", func() error {
 		one, two := issuer(t, replicas[0].Port), issuer(t, replicas[1].Port)
 		if bytes.Equal(one, old) || !bytes.Equal(one, two) {
-			return missingError{"they are not of the same new one"}
+			return missingError{"the certificates are not signed by the same new authority"}
 		}
 		return nil
 	})
@@ -268,11 +268,11 @@ func TestManyTerms(t *testing.T) {
 	const few = 4
 	eventually(t, "the goroutines of former terms to end", func() error {
 		if now := labelled(t, label); now > before+few {
-			return fmt.Errorf("%d goroutines behind %d terms, %d behind %d", now, terms, before, settled)
+			return fmt.Errorf("%d goroutines after %d terms, %d after %d", now, terms, before, settled)
 		}
 		return nil
 	})
-	t.Logf("%d goroutines behind %d terms, %d behind %d", labelled(t, label), terms, before, settled)
+	t.Logf("%d goroutines after %d terms, %d after %d", labelled(t, label), terms, before, settled)
 }
 
 // hold writes a holder into the lease, for an hour.

@@ -58,7 +58,7 @@ func TestStopsAtOnceWhileOthersWatch(t *testing.T) {
 			t.Fatal("the watch ended before the server did")
 		}
 	case <-time.After(poll.Patience):
-		t.Fatal("the watch says nothing")
+		t.Fatal("the watch sent no event")
 	}
 	if took := p.halt(t); took > 5*time.Second {
 		t.Errorf("stopping took %s", took)
@@ -113,14 +113,14 @@ func TestRestart(t *testing.T) {
 
 	out := c.Kubectl("get", "apiservice", "v1alpha1.olm.operatorframework.io")
 	if out.ExitCode != 0 {
-		t.Errorf("the registration went away with the process: %s", out)
+		t.Errorf("the registration did not survive the stop: %s", out)
 	}
 	begin := time.Now()
 	p = start(t, newOptions(t, c, dir))
 	t.Logf("ready and registered after %s", time.Since(begin))
 	c.MustKubectl("get", "cer", "argocd-1")
 	if now := c.MustKubectl("get", "clusterrole", "penstock-view", "-o", rules); now != changed {
-		t.Errorf("a role that somebody had changed was changed back: %s, it was %s", now, changed)
+		t.Errorf("a user's change to a role was undone: %s, it was %s", now, changed)
 	}
 
 	// Unregister deletes the registered objects, and roles for users too. It keeps the role that a
@@ -167,7 +167,7 @@ func TestNobodyIsAStrangerAfterRestart(t *testing.T) {
 				case apierrors.IsServiceUnavailable(err), ctx.Err() != nil:
 					refused.Add(1)
 				default:
-					t.Errorf("a request is answered with %v", err)
+					t.Errorf("a request failed with %v", err)
 					return
 				}
 			}
@@ -197,7 +197,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 		t.Fatal("a second server runs on the same data directory")
 	}
 	if second.err == nil || !strings.Contains(second.err.Error(), "in use by another process") {
-		t.Errorf("the refusal does not say why: %v", second.err)
+		t.Errorf("the refusal has no reason: %v", second.err)
 	}
 	c.MustKubectl("get", "cer")
 }
@@ -210,12 +210,12 @@ func TestCertificate(t *testing.T) {
 	p := start(t, newOptions(t, c, dataDir(t)))
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(p.CABundle) {
-		t.Fatal("there is no bundle to verify with")
+		t.Fatal("the server has no CA bundle")
 	}
 	for _, name := range []string{"penstock.penstock-system.svc", "localhost", "127.0.0.1"} {
 		conn, err := tls.Dial("tcp", net.JoinHostPort("127.0.0.1", fmt.Sprint(p.Port)), &tls.Config{RootCAs: roots, ServerName: name})
 		if err != nil {
-			t.Errorf("as %s: %v", name, err)
+			t.Errorf("connecting to %s: %v", name, err)
 			continue
 		}
 		_ = conn.Close()
@@ -253,7 +253,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for family, n := range families {
 		if n > 1 {
-			t.Errorf("%s is there %d times", family, n)
+			t.Errorf("%s appears %d times", family, n)
 		}
 	}
 	anonymous := &rest.Config{Host: p.Loopback().Host, TLSClientConfig: rest.TLSClientConfig{CAData: p.CABundle, ServerName: "localhost"}}

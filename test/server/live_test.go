@@ -194,7 +194,7 @@ func (w *liveHost) says(t *testing.T, name string, want ...string) {
 func liveAtRest(t *testing.T, w *liveHost) {
 	w.says(t, "live-1..live")
 	if out := w.Kubectl("get", "revisiondiff", "live-1..live"); !strings.Contains(out.Stderr, "no difference between live and live-1, in 4 objects") {
-		t.Errorf("nothing to say, and says:\n%s", out)
+		t.Errorf("there is no difference, but the output is:\n%s", out)
 	}
 }
 
@@ -231,10 +231,10 @@ func liveUpgrade(t *testing.T, w *liveHost) {
 	isTry := func(r plane.Request) bool { return strings.Contains(r.URI, "dryRun=All") }
 	tries := w.Audit().Since(mark, isTry)
 	if len(tries) == 0 {
-		t.Error("nothing was tried: the test sees nothing")
+		t.Error("no dry-run was made: the test sees nothing")
 	}
 	for _, r := range tries.Where(plane.Not(plane.ByUser(readerUser))) {
-		t.Errorf("tried by another identity: %s", r)
+		t.Errorf("a dry-run by another identity: %s", r)
 	}
 	for _, r := range w.Audit().Since(mark, plane.ByUser(readerUser), plane.Writes(), plane.Not(isTry)) {
 		t.Errorf("a write of the reader that is no dry-run: %s", r)
@@ -242,7 +242,7 @@ func liveUpgrade(t *testing.T, w *liveHost) {
 	// Objects that cannot exist or that must not change are not tried with a dry-run.
 	for _, r := range tries {
 		if strings.Contains(r.URI, "theirs") || strings.Contains(r.URI, "doomed") || strings.Contains(r.URI, "gizmos/") {
-			t.Errorf("tried in vain: %s", r)
+			t.Errorf("an unnecessary dry-run: %s", r)
 		}
 	}
 
@@ -251,7 +251,7 @@ func liveUpgrade(t *testing.T, w *liveHost) {
 	w.MustKubectl("get", "revisiondiff", "live-2..live")
 	w.MustKubectl("get", "revisiondiff", "live-2..live", "-o", "wide")
 	if again := w.Audit().Since(mark, plane.ByUser(readerUser)); len(again) >= len(tries) {
-		t.Errorf("two more of the same cost %d requests", len(again))
+		t.Errorf("two more diffs cost %d requests", len(again))
 	}
 }
 
@@ -350,7 +350,7 @@ func liveNarrowed(t *testing.T, w *liveHost) {
 		t.Fatal(err)
 	}
 	if len(d.Changes) != 1 || d.Changes[0].Name != "settings" || d.Summary.Withheld != 0 || strings.Contains(raw, "doomed") || strings.Contains(raw, `"unified"`) {
-		t.Errorf("one object was asked for:\n%s", raw)
+		t.Errorf("the diff has more than the requested object:\n%s", raw)
 	}
 }
 
@@ -370,7 +370,7 @@ func liveIdentity(t *testing.T, w *liveHost) {
 		eventually(t, "the refusal", func() error {
 			out := w.Kubectl("get", "revisiondiff", "live-2..live")
 			if out.ExitCode == 0 {
-				return missingError{"it is answered"}
+				return missingError{"the request was answered"}
 			}
 			if err := missing(out.String(), append(want, "ServiceUnavailable", "--register", "penstock-reader")); err != nil {
 				return missingError{err.Error() + "\n" + out.String()}
@@ -410,11 +410,11 @@ func liveOnlyDryRuns(t *testing.T, w *liveHost) {
 		{"create", "token", "penstock-reader", "--namespace=penstock-system"},
 	} {
 		if out := w.Kubectl(append(args, as)...); out.ExitCode == 0 || !strings.Contains(out.Stderr, refusal) {
-			t.Errorf("not refused: %s", out)
+			t.Errorf("the request was not refused: %s", out)
 		}
 	}
 	if out := w.Kubectl("create", "configmap", "written", "--namespace=a", as, "--dry-run=server"); out.ExitCode != 0 {
-		t.Errorf("a dry-run: %s", out)
+		t.Errorf("a dry-run failed: %s", out)
 	}
 }
 
@@ -433,7 +433,7 @@ func engineLimit(t *testing.T, w *liveHost) {
 		{"create", "--raw", proxy, "-f", "/dev/null"},
 	} {
 		if out := w.Kubectl(append(args, as)...); out.ExitCode == 0 || !strings.Contains(out.Stderr, refusal) {
-			t.Errorf("not refused: %s", out)
+			t.Errorf("the request was not refused: %s", out)
 		}
 	}
 	w.MustKubectl("patch", "service", "limits", "--namespace=a", "--type=merge", "-p", `{"metadata":{"labels":{"a":"b"}}}`, as)

@@ -43,12 +43,12 @@ func audited(t *testing.T, path string) {
 		}
 		for _, want := range []string{`"penstock.dev/pack":"sha256:`, `"privilege.policy.penstock.dev/decision":`, `"verb":"create"`, `"name":"argocd-1"`} {
 			if !strings.Contains(string(log), want) {
-				return fmt.Errorf("it lacks %s", want)
+				return fmt.Errorf("the log lacks %s", want)
 			}
 		}
 		for _, not := range []string{"requestObject", "responseObject", "example.com/server"} {
 			if strings.Contains(string(log), not) {
-				t.Fatalf("it has %s:\n%s", not, log)
+				t.Fatalf("the log has %s:\n%s", not, log)
 			}
 		}
 		return nil

@@ -188,13 +188,13 @@ func (d door) manifests() {
 	for name, row := range rows {
 		s, found := all[name]
 		if !found {
-			d.t.Errorf("%s has a row for %q, which is not tried", manifestsPage, name)
+			d.t.Errorf("%s has a row for %q, which the test does not try", manifestsPage, name)
 			continue
 		}
 		d.t.Run(name, func(t *testing.T) {
 			got := tryShape(t, client.CoreV1().RESTClient(), s)
 			if !slices.Equal(got.cells(), row) {
-				t.Errorf("the page says %s, it is\n| %s | %s |\n%s", strings.Join(row, ", "), name, strings.Join(got.cells(), ", "), got.said)
+				t.Errorf("the page says %s, the outcome is\n| %s | %s |\n%s", strings.Join(row, ", "), name, strings.Join(got.cells(), ", "), got.said)
 			}
 		})
 	}
@@ -225,7 +225,7 @@ func tryShape(t *testing.T, client rest.Interface, s shape) (o outcome) {
 		case status == nil:
 			t.Fatal(err)
 		case strings.Contains(err.Error(), "hunter2"):
-			t.Errorf("it tells a Secret: %v", err)
+			t.Errorf("the answer has a Secret's content: %v", err)
 		}
 		return "refused"
 	}
@@ -249,7 +249,7 @@ func tryShape(t *testing.T, client rest.Interface, s shape) (o outcome) {
 	if o.render == "mended" {
 		if err := client.Patch(types.ApplyPatchType).AbsPath(s.path+"/shape").Param("dryRun", "All").Param("fieldManager", "shape").Param("force", "true").
 			Body(phases[0].Objects[0].JSON).Do(ctx).Error(); err != nil {
-			t.Errorf("what render has mended is refused: %v", err)
+			t.Errorf("the rendered manifest is refused: %v", err)
 		}
 	}
 	return o

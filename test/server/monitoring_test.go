@@ -103,7 +103,7 @@ func TestMonitoring(t *testing.T) {
 	eventually(t, "the series of a deleted revision", func() error {
 		for series := range m.scrape() {
 			if strings.Contains(series, `"argocd-2"`) {
-				return fmt.Errorf("there is still %s", series)
+				return fmt.Errorf("the metrics still have %s", series)
 			}
 		}
 		return nil
@@ -143,15 +143,15 @@ func (m monitored) drift(name string, repairs int) {
 				continue
 			}
 			if reason != "Repaired" {
-				m.t.Fatalf("there is an event that no transition asks for:\n%s", out)
+				m.t.Fatalf("an event has no transition:\n%s", out)
 			}
 			total += n
 		}
 		if total > repairs {
-			m.t.Fatalf("%d repairs are told for %d:\n%s", total, repairs, out)
+			m.t.Fatalf("events report %d repairs, want %d:\n%s", total, repairs, out)
 		}
 		if total < repairs {
-			return fmt.Errorf("%d repairs are told", total)
+			return fmt.Errorf("events report %d repairs", total)
 		}
 		return nil
 	})
@@ -163,7 +163,7 @@ func (m monitored) idlePasses(revision string, n int) {
 	const passes = `controller_runtime_reconcile_total{controller="chain",result="success"}`
 	eventually(m.t, "the first pass", func() error {
 		if m.scrape()[passes] == "" {
-			return fmt.Errorf("there was none")
+			return fmt.Errorf("the metrics have no pass yet")
 		}
 		return nil
 	})
@@ -172,7 +172,7 @@ func (m monitored) idlePasses(revision string, n int) {
 		m.MustKubectl("annotate", "cer", revision, "--overwrite", fmt.Sprintf("kubernetes.io/change-cause=pass %d of %d", i, n))
 		eventually(m.t, "a pass", func() error {
 			if now := number(m.t, m.scrape()[passes]); now <= before {
-				return fmt.Errorf("there were %v", now)
+				return fmt.Errorf("the metrics have %v passes", now)
 			}
 			return nil
 		})
@@ -247,7 +247,7 @@ func (m monitored) documented(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(string(page), "`"+name+"`") && !strings.Contains(string(page), "`"+suffix.ReplaceAllString(name, "")+"`") {
-			t.Errorf("docs/reference/metrics.md does not know %s", name)
+			t.Errorf("docs/reference/metrics.md does not list %s", name)
 		}
 	}
 }
@@ -293,11 +293,11 @@ func (m monitored) alerts(t *testing.T) {
 			checked++
 			names := metricsOf(rule.Expr)
 			if len(names) == 0 {
-				t.Errorf("%s%s asks for nothing", rule.Alert, rule.Record)
+				t.Errorf("%s%s uses no metric", rule.Alert, rule.Record)
 			}
 			for _, name := range names {
 				if !known[name] {
-					t.Errorf("%s%s asks for %s, which nobody exposes", rule.Alert, rule.Record, name)
+					t.Errorf("%s%s uses %s, which is not exposed", rule.Alert, rule.Record, name)
 				}
 			}
 			if rule.Record != "" {
@@ -319,7 +319,7 @@ func (m monitored) alerts(t *testing.T) {
 		}
 	}
 	if checked == 0 {
-		t.Error("there are no alerts")
+		t.Error("the rules have no alerts")
 	}
 }
 
@@ -387,7 +387,7 @@ func (m monitored) command(t *testing.T, file, line string) {
 		args = append(args, strings.ReplaceAll(word, "'", ""))
 	}
 	if len(args) < 2 || args[0] != "kubectl" {
-		t.Fatalf("%s: what is %q?", file, line)
+		t.Fatalf("%s: %q is no kubectl command", file, line)
 	}
 	switch args[1] {
 	case "patch", "annotate", "delete":

@@ -110,14 +110,14 @@ func TestMove(t *testing.T) {
 		t.Fatalf("%s\n%s", out, i.running[0].Log())
 	}
 	if secrets := c.MustKubectl("get", "secrets", system, "-o", "name"); strings.Contains(secrets, "moved-store") {
-		t.Errorf("the store is left in Secrets:\n%s", secrets)
+		t.Errorf("Secrets with the store are left:\n%s", secrets)
 	}
 	refused(move(), "the store was moved already")
 	if diff := cmp.Diff(servedBefore, served()); diff != "" {
-		t.Errorf("the installation serves something else: -trial, +installation:\n%s", diff)
+		t.Errorf("the installation serves other content (-trial +installation):\n%s", diff)
 	}
 	if diff := cmp.Diff(objectsBefore, objects()); diff != "" {
-		t.Errorf("objects have changed: -before, +after:\n%s", diff)
+		t.Errorf("objects have changed (-before +after):\n%s", diff)
 	}
 	// The installation repairs and deletes objects that the trial rolled out.
 	c.MustKubectl("delete", "configmap", "first")
@@ -129,7 +129,7 @@ func TestMove(t *testing.T) {
 	})
 	c.MustKubectl("delete", "cer", "--all", poll.TimeoutFlag)
 	if left := c.MustKubectl("get", "configmaps", "--ignore-not-found", "-o", "name", "first", "second"); left != "" {
-		t.Errorf("left of what was rolled out: %s", left)
+		t.Errorf("objects of the trial are left: %s", left)
 	}
 }
 

@@ -101,7 +101,7 @@ func liveObjects(t *testing.T, w *liveHost) {
 			return missingError{out}
 		}
 		if strings.Contains(out, registrySecret) {
-			t.Fatalf("status has what the registry said:\n%s", out)
+			t.Fatalf("status has the registry's answer:\n%s", out)
 		}
 		return nil
 	})
@@ -118,7 +118,7 @@ func liveObjects(t *testing.T, w *liveHost) {
 	}
 	if out := w.User("no-patch", "live-readers").MustKubectl("get", "cer", "objs-1", "--subresource=objects", "-o", "wide"); !strings.Contains(out, registrySecret) ||
 		!strings.Contains(out, "Unready") || !strings.HasPrefix(out, "PHASE") {
-		t.Errorf("the table:\n%s", out)
+		t.Errorf("the table is:\n%s", out)
 	}
 	if out := w.User("nobody").Kubectl("get", "cer", "objs-1", "--subresource=objects"); out.ExitCode == 0 || !strings.Contains(out.Stderr, "forbidden") {
 		t.Errorf("without the right to the subresource: %s", out)

@@ -111,7 +111,7 @@ func start(t *testing.T, options *server.Options) *process {
 	case <-p.done:
 		t.Fatalf("the server ended: %v", p.err)
 	case <-time.After(poll.Patience):
-		t.Fatal("the server does not become ready")
+		t.Fatal("the server did not become ready")
 	}
 	return p
 }
@@ -147,7 +147,7 @@ func (p *process) halt(t *testing.T) time.Duration {
 	case <-p.done:
 		return time.Since(begin)
 	case <-time.After(poll.Patience):
-		t.Fatal("the server does not stop")
+		t.Fatal("the server did not stop")
 		return 0
 	}
 }

@@ -65,7 +65,7 @@ func (p requesters) refuse(reason, who, stdin string, args []string, lacks ...st
 		}
 	}
 	if out.ExitCode == 0 {
-		p.t.Errorf("%s: it was done: %s", reason, out)
+		p.t.Errorf("%s: the request was accepted: %s", reason, out)
 	}
 }
 
@@ -180,7 +180,7 @@ func (p requesters) nothing() {
 		[]string{"create", "-f", "-"}, "create,patch namespaces shore")
 	p.refuse("the name of the server itself", "system:apiserver", draft, []string{"create", "-f", "-"}, "system:apiserver cannot create")
 	if out := p.MustKubectl("get", "cer", "-o", "name"); out != "" {
-		p.t.Errorf("something was stored: %s", out)
+		p.t.Errorf("a revision was stored: %s", out)
 	}
 }
 
@@ -218,7 +218,7 @@ func (p requesters) chain() {
 	p.refuse("and going on", "alice", "", patchOf(1, `"lifecycleState":"Active"`), "create,patch "+web)
 	p.allow("a label", "alice", "", "label", "cer", "lighthouse-1", "some=thing")
 	if got := p.MustKubectl("get", "cer", "-o", "jsonpath={range .items[*]}{.metadata.name}={.spec.lifecycleState} {end}"); got != "lighthouse-1=Paused lighthouse-2=Archived lighthouse-3=Paused " {
-		p.t.Errorf("something was changed: %s", got)
+		p.t.Errorf("revisions were changed: %s", got)
 	}
 
 	p.grant("web", "lighthouse", "alice", `[{apiGroups: ["", apps], resources: [configmaps, deployments], verbs: [create, patch]}]`, "patch deployments.apps")
@@ -267,13 +267,13 @@ func (p requesters) questions() {
 			p.t.Errorf("%d objects took %d access reviews, want %d", objects, len(reviews), want)
 		}
 		if rest := len(asked) - len(reviews); rest != 1 {
-			p.t.Errorf("besides access reviews there were %d requests, want one, discovery of v1: %s", rest, asked.Where(plane.Not(plane.ByResource("subjectaccessreviews"))))
+			p.t.Errorf("%d requests besides access reviews, want only discovery of v1: %s", rest, asked.Where(plane.Not(plane.ByResource("subjectaccessreviews"))))
 		}
 	}
 	mark := p.Audit().Mark()
 	p.MustKubectlInput(strings.ReplaceAll(drafted(1, "Active", webObject, mapObject), "lighthouse-1", "admins-1"), "create", "-f", "-")
 	if asked := p.Audit().Since(mark, plane.ByAgent("penstock/test/privilege")); len(asked) != 1 {
-		p.t.Errorf("an administrator's create took %d questions, want one: %s", len(asked), asked)
+		p.t.Errorf("an administrator's create took %d requests, want one: %s", len(asked), asked)
 	}
 }
 
@@ -314,7 +314,7 @@ func TestPrivilegesWithoutHost(t *testing.T) {
 		}
 	}
 	if got := c.MustKubectl("get", "cer", "-o", "name"); strings.Contains(got, "argocd-2") {
-		t.Errorf("it was stored: %s", got)
+		t.Errorf("the revision was stored: %s", got)
 	}
 }
 

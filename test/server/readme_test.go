@@ -101,7 +101,7 @@ func TestReadme(t *testing.T) {
 	}
 	checkTranscript(t, transcript.String(), string(out))
 	if left, err := filepath.Glob(filepath.Join(folder, "*")); err != nil || len(left) != 2 {
-		t.Errorf("left behind are %v, want artifacts and bin: %v", left, err)
+		t.Errorf("the commands left %v, want artifacts and bin: %v", left, err)
 	}
 }
 

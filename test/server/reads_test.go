@@ -68,7 +68,7 @@ func versionHeader(t *testing.T, c *cluster.Cluster, p *process) {
 	} {
 		header, code := headerOf(t, ask.config, ask.path)
 		if code != ask.code {
-			t.Errorf("%s: %s is answered with %d, want %d", ask.reason, ask.path, code, ask.code)
+			t.Errorf("%s: %s returned %d, want %d", ask.reason, ask.path, code, ask.code)
 		}
 		if got := strings.Join(header.Values("Penstock-Version"), ","); got != ask.want {
 			t.Errorf("%s: %s names version %q, want %q", ask.reason, ask.path, got, ask.want)
@@ -87,7 +87,7 @@ func versionHeader(t *testing.T, c *cluster.Cluster, p *process) {
 		t.Fatal(err)
 	}
 	if got := version.Get(); got != readsVersion {
-		t.Errorf("the client has heard of version %q", got)
+		t.Errorf("the client has learnt version %q", got)
 	}
 }
 
@@ -151,7 +151,7 @@ func approverRights(t *testing.T, c *cluster.Cluster, p *process) {
 		})
 	}
 	if plan, err = plans.Get(t.Context(), "a", metav1.GetOptions{}); err != nil || plan.Status.Approval != nil {
-		t.Errorf("it is approved: %+v, %v", plan.Status.Approval, err)
+		t.Errorf("the plan is approved: %+v, %v", plan.Status.Approval, err)
 	}
 
 	for _, query := range []string{"?dryRun=All", ""} {
@@ -163,7 +163,7 @@ func approverRights(t *testing.T, c *cluster.Cluster, p *process) {
 		})
 	}
 	if plan, err = plans.Get(t.Context(), "a", metav1.GetOptions{}); err != nil || plan.Status.Approval == nil {
-		t.Errorf("it is not approved: %v", err)
+		t.Errorf("the plan is not approved: %v", err)
 	}
 }
 
@@ -187,7 +187,7 @@ func checkInstallation(t *testing.T, c *cluster.Cluster, p *process) {
 	few := finds(t, c.User("reads-nobody").Config())
 	for name, state := range map[string]check.State{olm: check.Unknown, "store of configurationplans": check.Unknown, "may see extensions": check.Denied} {
 		if few[name].State != state {
-			t.Errorf("users who may do nothing: %s: %+v, want %s", name, few[name], state)
+			t.Errorf("a user without rights: %s: %+v, want %s", name, few[name], state)
 		}
 	}
 

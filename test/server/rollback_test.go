@@ -215,7 +215,7 @@ func (s rolledBack) onFailure(chain string, meanwhile func()) {
 		s.t.Errorf("the rollback was replaced: %s, was %s", uid, third)
 	}
 	if _, err := s.revisions().Get(context.Background(), chain+"-4", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		s.t.Errorf("there is a second rollback, or: %v", err)
+		s.t.Errorf("a second rollback exists, or the read failed: %v", err)
 	}
 }
 
@@ -339,7 +339,7 @@ func (s rolledBack) reportsDrift() {
 		return strings.Contains(rules, "configmaps") && !strings.Contains(rules, "*"), rules
 	})
 	if n := s.value("drift"); n != "mine" {
-		s.t.Errorf("the ConfigMap says %q", n)
+		s.t.Errorf("the ConfigMap has %q", n)
 	}
 	s.until("drift-1", "Ready", "True")
 	s.merge("drift-1", fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, olmv1alpha1.ReportDriftUntilAnnotation))

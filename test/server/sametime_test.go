@@ -82,7 +82,7 @@ func (d door) collection(t *testing.T, r intruders) {
 	// A user with the rights deletes all revisions at once. The extension can then be forgotten.
 	d.MustKubectl("delete", "cer", "-l", "penstock.dev/chain=all", poll.TimeoutFlag)
 	if out := d.KubectlInput("", "delete", "revisionhistory", "all", "--as=writer"); !strings.Contains(out.Stderr, "Forbidden") {
-		t.Errorf("somebody had an extension forgotten: %s", out)
+		t.Errorf("a user without rights deleted the history: %s", out)
 	}
 	eventually(t, "the extension to be forgotten", func() error {
 		if out := d.Kubectl("delete", "revisionhistory", "all"); out.ExitCode != 0 {

@@ -82,7 +82,7 @@ func (s secrecy) log() {
 		}
 	}
 	if bodies == 0 {
-		s.t.Error("the log does not say where bodies would be: this test sees nothing")
+		s.t.Error("the log has no lines for bodies: the test sees nothing")
 	}
 }
 
@@ -171,7 +171,7 @@ func (s secrecy) ways() {
 		"UndecodableSecret": func(s secrecy) {
 			out := s.KubectlInput(rolledOut("way-decode-1", secret("decode", "data: {password: '"+hush+"decode!'}")), "create", "-f", "-")
 			if out.ExitCode == 0 || !strings.Contains(out.Stderr, "Secret default/decode: it cannot be read as a Secret") {
-				s.t.Errorf("it is not refused, or not for that: %s", out)
+				s.t.Errorf("the request was not refused for this reason: %s", out)
 			}
 			clean(s.t, "the refusal", out.Stderr)
 		},
@@ -224,7 +224,7 @@ func (s secrecy) ways() {
 		"KeyOfListedField": func(s secrecy) {
 			out := s.KubectlInput(rolledOut("way-twice-1", vault("twice", "users: [{name: "+hush+"alice}, {name: "+hush+"alice}]")), "create", "-f", "-")
 			if out.ExitCode == 0 || !strings.Contains(out.Stderr, "spec.users[1]") {
-				s.t.Errorf("a key that is there twice is not refused: %s", out)
+				s.t.Errorf("a duplicate key was not refused: %s", out)
 			}
 			clean(s.t, "the refusal", out.Stderr)
 		},
@@ -249,13 +249,13 @@ func (s secrecy) ways() {
 			s.MustKubectl("label", "cer", "way-back-1", "policy=denied")
 			out := s.KubectlInput("{}", "create", "--raw", "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/way-back-1/rollback", "-f", "-")
 			if out.ExitCode == 0 || !strings.Contains(out.Stderr, "no such revision: ***") {
-				s.t.Errorf("the rollback was not refused, or not in the policy's words: %s", out)
+				s.t.Errorf("the rollback was not refused with the policy's message: %s", out)
 			}
 			clean(s.t, "the refusal", out.String())
 			s.MustKubectl("label", "cer", "way-back-1", "policy=warned", "--overwrite")
 			out = s.KubectlInput("{}", "create", "--raw", "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/way-back-1/rollback?dryRun=All", "-f", "-")
 			if out.ExitCode != 0 || !strings.Contains(out.Stderr, "no such revision: ***") {
-				s.t.Errorf("there was no warning in the policy's words: %s", out)
+				s.t.Errorf("no warning has the policy's message: %s", out)
 			}
 			clean(s.t, "the warning", out.String())
 		},

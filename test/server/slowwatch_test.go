@@ -55,7 +55,7 @@ func (d door) slowWatches() {
 	changes := 0
 	for ended := 0; ended < slowWatches; changes++ {
 		if changes == 200 {
-			d.t.Fatalf("%d of %d watches that nobody reads were ended", ended, slowWatches)
+			d.t.Fatalf("%d of %d unread watches were ended", ended, slowWatches)
 		}
 		start := time.Now()
 		d.annotate("watched-1", changes)

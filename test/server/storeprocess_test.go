@@ -77,7 +77,7 @@ func (s storeProcess) killed() {
 	s.sends(syscall.SIGKILL, etcd)
 	eventually(s.t, "another etcd", func() error {
 		if now := server.Etcd(s.t); now == 0 || now == etcd {
-			return errors.New("there is none")
+			return errors.New("no new etcd runs")
 		}
 		if out := s.Kubectl("annotate", "cer", "argocd-1", "--overwrite", "example.com/at="+time.Now().Format("150405.000000")); out.ExitCode != 0 {
 			return errors.New(out.String())
@@ -176,7 +176,7 @@ func (s storeProcess) told() {
 	s.MustKubectl("annotate", "cer", "argocd-1", "--overwrite", "example.com/told=yes")
 	s.stops(server, podGrace)
 	if log := server.Log(); strings.Contains(log, "The embedded etcd has ended") {
-		s.t.Errorf("etcd has ended first:\n%s", log)
+		s.t.Errorf("etcd ended before the program:\n%s", log)
 	}
 }
 
@@ -188,7 +188,7 @@ func (s storeProcess) orphan() {
 		command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", etcd))
 		// A process that has ended has no command line.
 		if err == nil && len(command) > 0 {
-			return fmt.Errorf("it runs: %q", command)
+			return fmt.Errorf("etcd still runs: %q", command)
 		}
 		return nil
 	})

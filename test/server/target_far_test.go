@@ -55,18 +55,18 @@ func targetFar(t *testing.T, w *hostAndTarget) {
 	w.MustKubectlInput(farRevision("far", 1), "create", "-f", "-")
 	becomes(t, "the phase that waits", func() string { return w.condition("far-1", "Progressing") }, "phase deploy (2 of 3)", "default/far: its controller has not reported")
 	if got := numberOf(w.target, "far-after")(); got != "" {
-		t.Errorf("the phase behind the Deployment is there: %q", got)
+		t.Errorf("the phase after the Deployment was rolled out: %q", got)
 	}
 	w.makeAvailable(t, "far", "1")
 	becomes(t, "the rollout", func() string { return w.condition("far-1", "Ready") }, "True ")
 	if got := w.condition("far-1", "Stalled"); !strings.HasPrefix(got, "False ") {
-		t.Errorf("the deadline has passed: %s", got)
+		t.Errorf("the revision is stalled: %s", got)
 	}
 	w.target.MustKubectl("patch", "configmap", "far", "--type=merge", "-p", `{"data":{"number":"drifted"}}`)
 	becomes(t, "the repaired object", numberOf(w.target, "far"), "1")
 	w.MustKubectl("delete", "cer", "far-1")
 	if got := numberOf(w.target, "far")() + numberOf(w.target, "far-after")(); got != "" {
-		t.Errorf("behind the deletion there is %q", got)
+		t.Errorf("after the deletion, the target has %q", got)
 	}
 }
 
@@ -104,7 +104,7 @@ func targetAway(t *testing.T, w *hostAndTarget) {
 		return w.Kubectl("get", "cer", "leaving-1", "staying-1").String()
 	}, `"leaving-1" not found`, `"staying-1" not found`)
 	if got := numberOf(w.target, "leaving")() + numberOf(w.target, "leaving-after")(); got != "" {
-		t.Errorf("behind the deletion there is %q", got)
+		t.Errorf("after the deletion, the target has %q", got)
 	}
 	becomes(t, "the next revision", numberOf(w.target, "staying"), "3")
 	w.target.MustKubectl("get", "deployment", "staying")

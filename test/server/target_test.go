@@ -104,7 +104,7 @@ func becomes(t *testing.T, what string, get func() string, want ...string) {
 		got := get()
 		for _, text := range want {
 			if !strings.Contains(got, text) {
-				return fmt.Errorf("it is %q, and has not %q", got, text)
+				return fmt.Errorf("got %q, want it to contain %q", got, text)
 			}
 		}
 		return nil
@@ -178,7 +178,7 @@ func targetRotation(t *testing.T, w *hostAndTarget) {
 	becomes(t, "the drift", numberOf(w.target, "first"), "1")
 	becomes(t, "who repaired it", func() string { return w.target.Audit().Since(mark, plane.ByUser("second")).String() }, "patch")
 	if before := w.target.Audit().Since(mark, plane.ByUser("first")); len(before) > 0 {
-		t.Errorf("the kubeconfig from before is used still:\n%s", before)
+		t.Errorf("the old kubeconfig is still used:\n%s", before)
 	}
 	// An invalid kubeconfig does not replace the current one.
 	if err := os.WriteFile(w.kubeconfig, []byte("users: [{name: u, user: {exec: {command: rm}}}]"), 0o600); err != nil {
@@ -198,15 +198,15 @@ func targetLoss(t *testing.T, w *hostAndTarget) {
 	w.way.Cut()
 	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "Unknown ")
 	if got := w.condition("there-1", "Succeeded"); !strings.HasPrefix(got, "True ") {
-		t.Errorf("what has succeeded is %s", got)
+		t.Errorf("condition Succeeded is %s, want True", got)
 	}
 	w.way.Mend(t)
 	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "True ")
 	if after := w.target.MustKubectl("get", "configmaps", "first", "second", "-o", "jsonpath={.items[*].metadata.uid}"); after != before {
-		t.Errorf("the objects were %s and are %s", before, after)
+		t.Errorf("the UIDs changed from %s to %s", before, after)
 	}
 	if after := w.MustKubectl("get", "events", "-o", "name"); after != events {
-		t.Errorf("events told of the loss:\n%s\nand before:\n%s", after, events)
+		t.Errorf("the loss caused events; now:\n%s\nbefore:\n%s", after, events)
 	}
 }
 
@@ -224,7 +224,7 @@ func targetAnother(t *testing.T, w *hostAndTarget) {
 		t.Errorf("the other cluster has %q", got)
 	}
 	if out := w.Kubectl("get", "configmap", "--namespace=kube-system", "penstock-target"); out.ExitCode == 0 {
-		t.Errorf("a cluster that is not used was claimed: %s", out)
+		t.Errorf("an unused cluster was claimed: %s", out)
 	}
 	if err := os.WriteFile(w.kubeconfig, right, 0o600); err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ rules: [{apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: 
 		got := as.KubectlInput(manifest, "create", "-f", "-").String()
 		for _, text := range want {
 			if !strings.Contains(got, text) {
-				t.Fatalf("creating it says %q, want %q", got, text)
+				t.Fatalf("creating the revision: got %q, want %q", got, text)
 			}
 		}
 	}
@@ -74,7 +74,7 @@ rules: [{apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: 
 	w.point(t, "hosted", "value", "fourth", w.Cluster)
 	w.MustKubectl("wait", "--for=condition=Succeeded", "cer/named-1", poll.TimeoutFlag)
 	if here, there := has(w.Cluster, "named"), has(w.target, "named"); here != "1" || there != "" {
-		t.Errorf("the cluster that is named has %q, that of the flag %q", here, there)
+		t.Errorf("the named cluster has %q, the cluster of the flag %q", here, there)
 	}
 	diff := func(as *cluster.Access) func() string {
 		return func() string { return as.Kubectl("get", "revisiondiff", "named-1..live", "-o", "json").String() }
@@ -90,12 +90,12 @@ rules: [{apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: 
 	w.point(t, "hosted", "kubeconfig", "first", w.target)
 	becomes(t, "the teardown", condition("named-1", "Progressing"), "True TargetUnavailable", "the objects of the extension are in cluster")
 	if got := has(w.Cluster, "named"); got != "1" {
-		t.Errorf("what could not be reached is %q", got)
+		t.Errorf("the unreachable object is %q, want 1", got)
 	}
 	w.point(t, "hosted", "kubeconfig", "fifth", w.Cluster)
 	w.MustKubectl("wait", "--for=delete", "cer/named-1", poll.TimeoutFlag)
 	if got := has(w.Cluster, "named"); got != "" {
-		t.Errorf("after the teardown it is %q", got)
+		t.Errorf("after the teardown, the object is %q", got)
 	}
 
 	// The next revision may have another target. If it keeps its objects, it can be deleted without
@@ -108,7 +108,7 @@ rules: [{apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: 
 	carol.MustKubectl("patch", "cer", "named-2", "--type=merge", "-p", `{"spec":{"teardownPolicy":"Orphan"}}`)
 	carol.MustKubectl("delete", "cer", "named-2", poll.TimeoutFlag)
 	if got := has(w.target, "named"); got != "2" {
-		t.Errorf("what was to be left is %q", got)
+		t.Errorf("the orphaned object is %q, want 2", got)
 	}
 	becomes(t, "the rest", condition("there-1", "Available"), "True ")
 }

@@ -274,7 +274,7 @@ func (d door) threats() {
 				mark := d.Audit().Mark()
 				code, text := r.send(t, a)
 				if asked := d.Audit().Since(mark, func(r plane.Request) bool { return strings.HasSuffix(r.UserAgent, "/privilege") }); len(asked) > maxQuestions {
-					t.Errorf("%d: %d questions to the host, want %d at most", i, len(asked), maxQuestions)
+					t.Errorf("%d: %d access reviews, want %d at most", i, len(asked), maxQuestions)
 				}
 				if len(text) > maxAnswer {
 					t.Errorf("%d: the answer has %d bytes, want %d at most", i, len(text), maxAnswer)
@@ -293,7 +293,7 @@ func (d door) threats() {
 		d.t.Errorf("revisions were\n%s\nand are\n%s", before, after)
 	}
 	if out := d.Kubectl("get", "namespace/evil", "clusterrole/evil", "clusterrolebinding/evil", "--ignore-not-found", "-o", "name"); strings.TrimSpace(out.Stdout) != "" {
-		d.t.Errorf("somebody was let in: %s", out)
+		d.t.Errorf("an attack created objects: %s", out)
 	}
 	if strings.Contains(d.server.Log(), "panic") {
 		d.t.Errorf("the server panicked:\n%s", d.server.Log())
@@ -322,7 +322,7 @@ func (r intruders) guess(t *testing.T) {
 	for _, form := range []string{"sha256:%x", "hmac-sha256:%x", "keyed:%x"} {
 		one, other := answer(fmt.Sprintf(form, right)), answer(fmt.Sprintf(form, wrong))
 		if one != other || !strings.HasPrefix(one, "422") {
-			t.Errorf("%s: the right guess is answered\n%s\nand a wrong one\n%s", form, one, other)
+			t.Errorf("%s: the answer to the right guess is\n%s\nand to a wrong guess\n%s", form, one, other)
 		}
 	}
 }
@@ -364,7 +364,7 @@ func (r intruders) bring(t *testing.T, digest string) {
 				}
 				right, wrong := answer(guessed), answer(other)
 				if right != wrong || !strings.HasPrefix(right, "403") || strings.Contains(right, "hmac-") {
-					t.Errorf("the right guess is answered\n%s\nand a wrong one\n%s", right, wrong)
+					t.Errorf("the answer to the right guess is\n%s\nand to a wrong guess\n%s", right, wrong)
 				}
 			}
 		})
@@ -448,7 +448,7 @@ func (d door) listed(tried map[string][]attempt) {
 	}
 	for _, found := range regexp.MustCompile("`TestDoor/Threats/([A-Za-z]+)`").FindAllStringSubmatch(string(page), -1) {
 		if _, ok := said[found[1]]; !ok {
-			d.t.Errorf("the page names a test that there is none of: %s", found[0])
+			d.t.Errorf("the page names a test that does not exist: %s", found[0])
 		}
 		said[found[1]] = true
 	}

@@ -43,7 +43,7 @@ func TestTLS(t *testing.T) {
 			defer server.Stop(t)
 			listens := regexp.MustCompile(`the content of catalogs" address="([^"]+)"`).FindStringSubmatch(server.Log())
 			if listens == nil {
-				t.Fatalf("nobody says where catalogs are served:\n%s", server.Log())
+				t.Fatalf("the log has no address of the catalogs:\n%s", server.Log())
 			}
 			for what, address := range map[string]string{"the API": fmt.Sprint("127.0.0.1:", server.Port()), "catalogs": listens[1]} {
 				for _, one := range test.attempts {

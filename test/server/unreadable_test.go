@@ -146,7 +146,7 @@ func refusesMetadata(t *testing.T, c *cluster.Cluster) {
 		}
 	}
 	if stored := c.MustKubectl("get", "cer,configplan", "-o", "name"); strings.Contains(stored, "alice") || strings.Contains(stored, "rebalance") {
-		t.Errorf("something was stored: %s", stored)
+		t.Errorf("objects were stored: %s", stored)
 	}
 }
 
@@ -178,7 +178,7 @@ func heldByRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 		return missing(body+metrics, []string{recordsPrefix + "held-1", "\npenstock_store_unreadable_records{kind=\"clusterextensionrevisions\"} 1\n"})
 	})
 	if body, code := get(t, direct, "/readyz?exclude=store-records"); code != http.StatusOK {
-		t.Errorf("without the check it is not ready: %s", body)
+		t.Errorf("without this check, the server is not ready: %s", body)
 	}
 	// Drift of another extension is repaired. The objects of the held extension stay as they are.
 	c.MustKubectl("delete", "configmap", "other-first", "held-first")
@@ -190,7 +190,7 @@ func heldByRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 	})
 	c.MustKubectl("get", "configmap", "held-second")
 	if out := c.Kubectl("get", "configmap", "held-first"); out.ExitCode == 0 {
-		t.Error("an object was made for an extension that nobody knows all about")
+		t.Error("an object was created for an extension with an unreadable record")
 	}
 	c.MustKubectl("create", "configmap", "held-first")
 	name := "new" + strings.ToLower(strings.TrimPrefix(filepath.Base(t.Name()), "Held"))
@@ -203,7 +203,7 @@ func givesUpRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 	const path = "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/%s?ignoreStoreReadErrorWithClusterBreakingPotential=true"
 	const options = `{"kind":"DeleteOptions","apiVersion":"v1","ignoreStoreReadErrorWithClusterBreakingPotential":true}`
 	if out := c.KubectlInput(options, "delete", "--raw", fmt.Sprintf(path, "other-1"), "-f", "-"); out.ExitCode == 0 {
-		t.Error("what can be read was given up")
+		t.Error("a readable record was given up")
 	}
 	c.MustKubectlInput(options, "delete", "--raw", fmt.Sprintf(path, "held-1"), "-f", "-")
 	eventually(t, "readiness", func() error {

@@ -87,7 +87,7 @@ func (k *kept) refuses(reason string) {
 	eventually(k.t, "the reason", func() error { return k.refusal(reason) })
 	k.lives("store-identity&exclude=store-space")
 	if body, code := get(k.t, k.own(), "/metrics"); code != http.StatusOK || !strings.Contains(body, "\npenstock_store_degraded 1\n") {
-		k.t.Errorf("the metric does not say that nothing is served: %d", code)
+		k.t.Errorf("the metric does not report a degraded store: %d", code)
 	}
 }
 
@@ -218,7 +218,7 @@ func (k *kept) low(fill filler) {
 		k.t.Helper()
 		out := k.KubectlInput(stdin, args...)
 		if err := missing(out.Stderr, []string{"InsufficientStorage", room, "48Mi are needed", k.dir}); out.ExitCode == 0 || err != nil {
-			k.t.Errorf("%s is not refused with the reason: %s", what, out)
+			k.t.Errorf("%s was not refused with the reason: %s", what, out)
 		}
 	}
 	tries("a create", distinct("another"), "create", "-f", "-")
@@ -249,7 +249,7 @@ func (k *kept) low(fill filler) {
 		k.t.Errorf("readyz: got %d:\n%s", code, body)
 	}
 	if body, _ := get(k.t, k.own(), "/metrics"); !strings.Contains(body, "\npenstock_store_volume_reserve_bytes 5.0331648e+07\n") || !strings.Contains(body, "\npenstock_store_volume_free_bytes ") {
-		k.t.Error("the metrics do not say how much room there is")
+		k.t.Error("the metrics do not report the free space")
 	}
 	fill.remove()
 	k.serves("argocd-1")
@@ -295,7 +295,7 @@ func (k *kept) takesBallast(fill filler, ballast string) {
 	fill.leave(0)
 	eventually(k.t, "the ballast to be given back", func() error {
 		if _, err := os.Lstat(ballast); !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("it is there: %v", err)
+			return fmt.Errorf("the ballast still exists: %v", err)
 		}
 		return nil
 	})
@@ -322,7 +322,7 @@ func (k *kept) writesUntilItEnds(fill filler) {
 			return
 		}
 	}
-	k.t.Fatal("etcd goes on writing to a volume that is full")
+	k.t.Fatal("etcd still writes to a full volume")
 }
 
 // stopped: a process that is told to end does so although etcd does not run. The next process

@@ -19,7 +19,7 @@ func (s scenario) settled() func(*testing.T) {
 	return func(t *testing.T) {
 		audit := s.cluster.In(t).Audit()
 		if requests := audit.Since(mark, plane.ByAgent("penstock/"), about, plane.Not(plane.ByVerb("watch"))); len(requests) > 0 {
-			t.Errorf("what nobody touched was looked at:\n%s", requests)
+			t.Errorf("requests for unchanged objects:\n%s", requests)
 		}
 		if requests := audit.Since(0, plane.ByAgent("penstock/"), about, plane.Writes()); len(requests) == 0 {
 			t.Error("not even the rollout is in the audit log: the test sees nothing")

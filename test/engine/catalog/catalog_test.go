@@ -82,7 +82,7 @@ func testSample(t *testing.T, w *host) {
 	}
 	r.knows(t, "the package is listed", has("operatorhubio", "lamp"))
 	if got := r.content(t, "operatorhubio"); strings.Count(got, "\n") != 3 {
-		t.Errorf("what is served is %q", got)
+		t.Errorf("served %q", got)
 	}
 	out := w.MustKubectl("get", "clustercatalogs")
 	if header := strings.Fields(strings.SplitN(out, "\n", 2)[0]); !slices.Equal(header, []string{"NAME", "LASTUNPACKED", "SERVING", "AGE"}) {
@@ -92,7 +92,7 @@ func testSample(t *testing.T, w *host) {
 	before := w.MustKubectl("get", "clustercatalog", "operatorhubio", "-o", "jsonpath={.metadata.resourceVersion}")
 	w.MustKubectlInput(sample, "apply", "-f", "-")
 	if after := w.MustKubectl("get", "clustercatalog", "operatorhubio", "-o", "jsonpath={.metadata.resourceVersion}"); after != before {
-		t.Errorf("the object was written: its version was %s and is %s", before, after)
+		t.Errorf("the object was written: its resource version changed from %s to %s", before, after)
 	}
 }
 
@@ -115,7 +115,7 @@ func testRefused(t *testing.T, w *host) {
 				return condition(now, clustercatalog.Progressing) == c.want && condition(now, clustercatalog.Serving) == "False/Unavailable"
 			})
 			if !strings.Contains(message(got, clustercatalog.Progressing), c.says) {
-				t.Errorf("%s: the message is %q, want one with %q", name, message(got, clustercatalog.Progressing), c.says)
+				t.Errorf("%s: the message is %q, want it to contain %q", name, message(got, clustercatalog.Progressing), c.says)
 			}
 		}()
 	}
@@ -193,7 +193,7 @@ func testRestart(t *testing.T, w *host) {
 		t.Errorf("the restart sent %d requests to the registry", s.requests.Load()-asked)
 	}
 	if _, after := w.get(t, "restart"); after.GetResourceVersion() != before.GetResourceVersion() {
-		t.Error("the restart wrote to the catalog")
+		t.Error("the restart wrote the catalog")
 	}
 }
 
@@ -230,17 +230,17 @@ func testTag(t *testing.T, w *host) {
 		case <-time.After(20 * time.Millisecond):
 		}
 		if now.Since(time0) > time.Hour {
-			t.Fatal("nobody asks whether the tag has moved")
+			t.Fatal("the tag was not checked again")
 		}
 	}
 	if got := r.content(t, "tag"); got != old {
-		t.Errorf("while the next one is pulled it serves %q", got)
+		t.Errorf("during the next pull, served %q", got)
 	}
 	close(release)
 	before, _ := w.get(t, "tag")
 	after := w.await(t, "tag", "the new image is served", uses(second))
 	if !after.Status.LastUnpacked.After(before.Status.LastUnpacked.Time) {
-		t.Errorf("it was unpacked at %s, and the one before at %s", after.Status.LastUnpacked, before.Status.LastUnpacked)
+		t.Errorf("unpacked at %s, the content before at %s", after.Status.LastUnpacked, before.Status.LastUnpacked)
 	}
 	r.knows(t, "the new package is listed", has("tag", "axe"))
 	eventually(t, "the old one goes from disk", func() bool {
@@ -301,7 +301,7 @@ func testReplicas(t *testing.T, w *host) {
 	w.create(t, "replicas", s.host+"/c/replicas:v1")
 	follower.knows(t, "it is known, and nothing of it", func(s *inventory.Snapshot) bool { return s.Catalog("replicas") != nil })
 	if c, _ := w.get(t, "replicas"); len(c.Status.Conditions) > 0 {
-		t.Errorf("who does not lead wrote %+v", c.Status)
+		t.Errorf("the follower wrote status %+v", c.Status)
 	}
 	leader := w.start(t, settings{dir: dir, images: options})
 	retire := leader.lead()
@@ -309,7 +309,7 @@ func testReplicas(t *testing.T, w *host) {
 	follower.knows(t, "the other replica has it, too", has("replicas", "lamp"))
 	eventually(t, "the other replica serves it", func() bool { return follower.content(t, "replicas") != "" })
 	if a, b := leader.content(t, "replicas"), follower.content(t, "replicas"); a != b {
-		t.Errorf("one serves %q, the other %q", a, b)
+		t.Errorf("the leader serves %q, the follower %q", a, b)
 	}
 	eventually(t, "both say the same of its age", func() bool {
 		a, b := leader.Served("replicas"), follower.Served("replicas")
@@ -417,11 +417,11 @@ func testCatalogd(t *testing.T, w *host) {
 	r.knows(t, "what catalogd serves is listed", has("theirs", "lamp"))
 	r.knows(t, "what it does not serve is known", func(s *inventory.Snapshot) bool { return s.Catalog("pending") != nil })
 	if r.content(t, "theirs") != "" {
-		t.Error("what catalogd serves is served here, too")
+		t.Error("Penstock serves a catalog of catalogd too")
 	}
 	_, after := w.get(t, "theirs")
 	if after.GetResourceVersion() != before.GetResourceVersion() {
-		t.Errorf("catalogd's catalog was written by %v", writers(after))
+		t.Errorf("catalogd's catalog has field managers %v", writers(after))
 	}
 	// The index survives a restart: catalogd gets no request.
 	r.stop()
@@ -435,7 +435,7 @@ func testCatalogd(t *testing.T, w *host) {
 		return c != nil && c.Unavailable && c.Index == nil
 	})
 	if _, object := w.get(t, "theirs"); slices.Contains(writers(object), catalog.FieldManager) {
-		t.Errorf("catalogd's catalog was written by %v", writers(object))
+		t.Errorf("catalogd's catalog has field managers %v", writers(object))
 	}
 }
 
@@ -469,7 +469,7 @@ func testTakeOver(t *testing.T, w *host) {
 	other.lead()
 	other.knows(t, "catalogd's is listed still", has("taken", "axe"))
 	if _, after := w.get(t, "taken"); after.GetResourceVersion() != before.GetResourceVersion() {
-		t.Error("a catalog was taken over that nobody said is to be")
+		t.Error("a catalog was taken over without a request")
 	}
 	careful.stop()
 	other.stop()
@@ -495,12 +495,12 @@ func testUnavailable(t *testing.T, w *host) {
 		return condition(c, clustercatalog.Serving) == "False/UserSpecifiedUnavailable" && condition(c, clustercatalog.Progressing) == "True/Succeeded"
 	})
 	if c.Status.ResolvedSource != nil || c.Status.URLs != nil || c.Status.LastUnpacked != nil || r.content(t, "switched") != "" {
-		t.Errorf("it is off, and its status is %+v", c.Status)
+		t.Errorf("an unavailable catalog has status %+v", c.Status)
 	}
 	w.MustKubectl("patch", "clustercatalog", "switched", "--type=merge", "-p", `{"spec":{"availabilityMode":"Available"}}`)
 	w.await(t, "switched", "it is served again", uses(digest))
 	if r.content(t, "switched") == "" {
-		t.Error("it is on, and nothing is served")
+		t.Error("an available catalog is not served")
 	}
 }
 
@@ -521,7 +521,7 @@ func testValidation(t *testing.T, w *host) {
 	} {
 		out := w.KubectlInput("{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {name: "+name+"}, spec: {source: {type: Image, image: "+c.image+"}}}", "create", "--dry-run=server", "-f", "-")
 		if out.ExitCode == 0 || !strings.Contains(out.Stderr, c.says) {
-			t.Errorf("%s is answered by %s, want one with %q", name, out, c.says)
+			t.Errorf("%s: got %s, want it to contain %q", name, out, c.says)
 		}
 	}
 }

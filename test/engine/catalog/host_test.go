@@ -241,7 +241,7 @@ func (r *replica) knows(t *testing.T, what string, is func(*inventory.Snapshot) 
 		select {
 		case <-now.Outdated():
 		case <-deadline:
-			t.Fatalf("the inventory: %s; it has %+v", what, now.Catalogs())
+			t.Fatalf("waiting for the inventory: %s; it has %+v", what, now.Catalogs())
 		}
 	}
 }

@@ -34,7 +34,7 @@ func hostWrites(t *testing.T, w targetCluster) {
 		t.Fatal(err)
 	}
 	if created.Kind != "ConfigMap" || created.APIVersion != "v1" {
-		t.Errorf("the answer says of which kind it is, got %v", created.TypeMeta)
+		t.Errorf("the answer has kind %v", created.TypeMeta)
 	}
 	marks := targetclient.Marks{FieldManager: manager, Labels: []string{names().ChainLabel}, Annotations: []string{names().AppliedAnnotation}}
 	const nobody = types.UID("6f4b2a1c-0000-0000-0000-000000000000")
@@ -83,7 +83,7 @@ func hostWrites(t *testing.T, w targetCluster) {
 		t.Fatal(err)
 	}
 	if live.GetResourceVersion() != created.ResourceVersion {
-		t.Fatalf("nothing that was refused changed anything, but the object is at %s instead of %s", live.GetResourceVersion(), created.ResourceVersion)
+		t.Fatalf("a refused request changed the object: it is at %s instead of %s", live.GetResourceVersion(), created.ResourceVersion)
 	}
 
 	judged := targetclient.Precondition{UID: created.UID, ResourceVersion: created.ResourceVersion}
@@ -95,19 +95,19 @@ func hostWrites(t *testing.T, w targetCluster) {
 		t.Fatal(err)
 	}
 	if len(released.GetLabels()) != 0 || len(released.GetAnnotations()) != 0 {
-		t.Errorf("our marks are gone, got labels %v, annotations %v", released.GetLabels(), released.GetAnnotations())
+		t.Errorf("marks are left: labels %v, annotations %v", released.GetLabels(), released.GetAnnotations())
 	}
 	if entries := released.GetManagedFields(); len(entries) != 0 {
-		t.Errorf("we manage nothing of it any more, got %v", entries)
+		t.Errorf("managed fields are left: %v", entries)
 	}
 	if diff := cmp.Diff(live.Object["data"], released.Object["data"]); diff != "" {
-		t.Errorf("the rest stays (-before +after):\n%s", diff)
+		t.Errorf("other data changed (-before +after):\n%s", diff)
 	}
 	if err := h.Delete(t.Context(), ref, targetclient.Precondition{UID: released.GetUID(), ResourceVersion: released.GetResourceVersion()}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.Read(t.Context(), ref); !apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		t.Errorf("it is gone, its kind is not: %v", err)
+		t.Errorf("want NotFound for the object, not for its kind: %v", err)
 	}
 }
 
@@ -133,13 +133,13 @@ func hostCounts(t *testing.T, w targetCluster) {
 		verbs[r.Verb]++
 	}
 	if diff := cmp.Diff(map[string]int{"get": 1, "patch": 2, "list": 1}, verbs); diff != "" {
-		t.Errorf("one discovery, two applies, one list (-want +got):\n%s\n%s", diff, seen)
+		t.Errorf("the requests (-want +got):\n%s\n%s", diff, seen)
 	}
 	if h.Requests() != int64(len(seen)) {
 		t.Errorf("counted %d, kube-apiserver saw %d", h.Requests(), len(seen))
 	}
 	if len(seen) > 0 && seen[len(seen)-1].URI != "/api/v1/configmaps?limit=1" {
-		t.Errorf("the list is a small one: %s", seen[len(seen)-1].URI)
+		t.Errorf("the list is not limited: %s", seen[len(seen)-1].URI)
 	}
 }
 
@@ -150,11 +150,11 @@ func hostKinds(t *testing.T, w targetCluster) {
 	options := targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true}
 	for range 3 {
 		if _, err := h.Apply(t.Context(), ref, kind.manifest(t, ref), options); !meta.IsNoMatchError(err) {
-			t.Fatalf("before its CustomResourceDefinition the kind is unknown: %v", err)
+			t.Fatalf("before its CustomResourceDefinition, want an unknown kind: %v", err)
 		}
 	}
 	if h.Requests() != 1 {
-		t.Errorf("that costs one request, not one each: %d", h.Requests())
+		t.Errorf("got %d requests, want one for all", h.Requests())
 	}
 	w.installWidgets()
 	poll.Eventually(t, "discovery to know widgets", func() (bool, string) {
@@ -175,6 +175,6 @@ func hostKinds(t *testing.T, w targetCluster) {
 		return meta.IsNoMatchError(err), fmt.Sprint("still served: ", err)
 	})
 	if err := h.Delete(t.Context(), ref, targetclient.Precondition{UID: created.UID, ResourceVersion: created.ResourceVersion}); !meta.IsNoMatchError(err) {
-		t.Errorf("a delete says that the kind is unknown: %v", err)
+		t.Errorf("a delete must report an unknown kind: %v", err)
 	}
 }

@@ -44,7 +44,7 @@ func immutable(t *testing.T, w targetCluster) {
 		for field, patch := range one.Changes {
 			out := w.Kubectl("patch", kind.Kind+"."+kind.Version+"."+kind.Group, one.Object.GetName(), in, "--type=merge", "--dry-run=server", "--patch", string(patch))
 			if out.ExitCode == 0 || !strings.Contains(out.Stderr, "is invalid") {
-				t.Errorf("%s of %s: the host takes the change %s: %s", field, kind.Kind, patch, out)
+				t.Errorf("%s of %s: the host accepts the change %s: %s", field, kind.Kind, patch, out)
 			}
 		}
 	}
@@ -90,6 +90,6 @@ func defaulted(t *testing.T, w targetCluster) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(encoded)); diff != "" {
-		t.Errorf("the defaults of the host are others: run this test with -update, and those of pkg/diff/schema (-known +host):\n%s", diff)
+		t.Errorf("the host's defaults have changed: run this test and those of pkg/diff/schema with -update (-known +host):\n%s", diff)
 	}
 }

@@ -38,12 +38,12 @@ func handover(t *testing.T, w targetCluster, h *targetclient.Client, kind kindOf
 		t.Fatal(err)
 	}
 	if owners := moved.GetOwnerReferences(); len(owners) != 1 || owners[0].UID != second {
-		t.Errorf("the same manager's old owner goes in the request that brings the new one: %v", owners)
+		t.Errorf("want only the new owner after one request: %v", owners)
 	}
 	_, err = h.Apply(t.Context(), ref, kind.manifest(t, ref, ownedBy(first)),
 		targetclient.ApplyOptions{FieldManager: "penstock/chain-b", UID: moved.UID, ResourceVersion: moved.ResourceVersion})
 	if !apierrors.IsInvalid(err) {
-		t.Errorf("an object with two controllers is refused: %v", err)
+		t.Errorf("want a refusal of two controllers: %v", err)
 	}
 }
 
@@ -61,7 +61,7 @@ func forged(t *testing.T, w targetCluster, kind kindOf) {
 		t.Fatal(err)
 	}
 	if _, ours := ptr.To(observed(made)).Entry(manager); ours {
-		t.Errorf("a POST leaves no Apply entry, whatever it says: %v", made.GetManagedFields())
+		t.Errorf("a POST left an Apply entry: %v", made.GetManagedFields())
 	}
 }
 
@@ -77,9 +77,9 @@ func undeclared(t *testing.T, w targetCluster, h *targetclient.Client, kind kind
 	})
 	_, err := h.Apply(t.Context(), ref, body, targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true})
 	if err == nil || !strings.Contains(err.Error(), "field not declared in schema") {
-		t.Errorf("an undeclared field is refused: %v", err)
+		t.Errorf("want a refusal of an undeclared field: %v", err)
 	}
 	if _, err := h.ReadMetadata(t.Context(), ref); !apierrors.IsNotFound(err) {
-		t.Errorf("and nothing is made: %v", err)
+		t.Errorf("want no object after the refusal: %v", err)
 	}
 }

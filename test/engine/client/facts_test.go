@@ -27,7 +27,7 @@ func TestFacts(t *testing.T) {
 	w.installWidgets()
 	h := w.host(t, "facts")
 	if err := h.SelfTest(t.Context()); err != nil || h.PostsCreates() {
-		t.Fatalf("the self-test finds that create-only apply works: fallback %t, %v", h.PostsCreates(), err)
+		t.Fatalf("the self-test must find that create-only apply works: fallback %t, %v", h.PostsCreates(), err)
 	}
 	t.Run("F7NoApplyByPost", func(t *testing.T) { postsCannotApply(t, w.in(t)) })
 	t.Run("Defaults", func(t *testing.T) { defaulted(t, w.in(t)) })
@@ -42,25 +42,25 @@ func TestFacts(t *testing.T) {
 			t.Run("F1CreateOnly", func(t *testing.T) {
 				dry, err := h.Apply(t.Context(), ref, body, targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true, DryRun: true})
 				if err != nil || dry.Name != ref.Name {
-					t.Fatalf("a dry-run predicts the creation: %v", err)
+					t.Fatalf("the dry-run of a creation: %v", err)
 				}
 				if _, err := h.ReadMetadata(t.Context(), ref); !apierrors.IsNotFound(err) {
-					t.Fatalf("and stores nothing: %v", err)
+					t.Fatalf("the dry-run stored an object: %v", err)
 				}
 				created, err := h.Apply(t.Context(), ref, body, targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true})
 				if err != nil {
 					t.Fatal(err)
 				}
 				if _, ours := ptr.To(names().Observe(created)).Entry(manager); !ours {
-					t.Errorf("our entry is an Apply entry from the start: %v", created.ManagedFields)
+					t.Errorf("a create left no Apply entry: %v", created.ManagedFields)
 				}
 				_, err = h.Apply(t.Context(), ref, body, targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true})
 				if !apierrors.IsConflict(err) {
-					t.Errorf("what exists is refused, even with the same content: %v", err)
+					t.Errorf("want a conflict for an object that exists: %v", err)
 				}
 				_, err = h.Apply(t.Context(), ref, body, targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true, DryRun: true})
 				if !apierrors.IsConflict(err) {
-					t.Errorf("a dry-run predicts the refusal: %v", err)
+					t.Errorf("want the same refusal from a dry-run: %v", err)
 				}
 			})
 			t.Run("F2UpdateOnly", func(t *testing.T) { updateOnly(t, h, kind, ref) })
@@ -69,7 +69,7 @@ func TestFacts(t *testing.T) {
 				before := apply(t, h, kind, ref)
 				after := apply(t, h, kind, ref)
 				if diff := cmp.Diff(before, after); diff != "" {
-					t.Errorf("an apply that changes nothing changes nothing, not even the resourceVersion (-before +after):\n%s", diff)
+					t.Errorf("an apply without a change changed the object (-before +after):\n%s", diff)
 				}
 			})
 			t.Run("F5EveryRepresentation", func(t *testing.T) { representations(t, w.in(t), h, kind, ref) })
@@ -177,7 +177,7 @@ func updateOnly(t *testing.T, h *targetclient.Client, kind kindOf, ref manifest.
 		})
 	}
 	if _, err := h.ReadMetadata(t.Context(), missing); !apierrors.IsNotFound(err) {
-		t.Errorf("an update must never create: %v", err)
+		t.Errorf("an update created an object, or failed otherwise: %v", err)
 	}
 }
 
@@ -228,7 +228,7 @@ func ownership(t *testing.T, w targetCluster, h *targetclient.Client, kind kindO
 			before := apply(t, h, kind, ref)
 			ours, found := before.Entry(manager)
 			if !found {
-				t.Fatal("an apply leaves an entry")
+				t.Fatal("the apply left no entry")
 			}
 			tc.do(t)
 			live, err := h.ReadMetadata(t.Context(), ref)

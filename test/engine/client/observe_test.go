@@ -70,7 +70,7 @@ func observeRequests(t *testing.T, w targetCluster) {
 	notHost := plane.Not(plane.ByAgent("observe-requests-host"))
 	seen := w.Audit().Since(mark, mine, notHost)
 	if len(seen) != 1 || seen[0].Verb != "watch" || seen[0].Resource != "configmaps" {
-		t.Errorf("%d objects wanted by two owners are one request, a watch that streams the list:\n%s", objects, seen)
+		t.Errorf("%d objects of two owners: want one request, a watch that streams the list:\n%s", objects, seen)
 	}
 
 	// An apply that changes nothing, and a change by another user.
@@ -85,7 +85,7 @@ func observeRequests(t *testing.T, w targetCluster) {
 		t.Fatal(err)
 	}
 	if applied.ResourceVersion != live.ResourceVersion {
-		t.Errorf("an apply that changes nothing makes no event: %s became %s", live.ResourceVersion, applied.ResourceVersion)
+		t.Errorf("an apply without a change changed resource version %s to %s", live.ResourceVersion, applied.ResourceVersion)
 	}
 	if _, err := w.outsider.Resource(kind.resource).Namespace(ns).Patch(t.Context(), "x0", types.MergePatchType, merge(t, "9", "data", "a"), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
@@ -96,16 +96,16 @@ func observeRequests(t *testing.T, w targetCluster) {
 		return now != before
 	})
 	if seen := w.Audit().Since(mark, mine, notHost); len(seen) != 1 {
-		t.Errorf("what is being watched costs no further request:\n%s", seen)
+		t.Errorf("want one request for objects that are watched already:\n%s", seen)
 	}
 
 	watches.Drop("chain-a")
 	if _, presence := watches.Get(ref.ID); presence != observe.Present {
-		t.Errorf("another owner still wants the kind, but %s is %s", ref.ID, presence)
+		t.Errorf("another owner still watches the kind, but %s is %s", ref.ID, presence)
 	}
 	watches.Drop("chain-b")
 	if _, presence := watches.Get(ref.ID); presence != observe.Unknown {
-		t.Errorf("nobody wants the kind, but %s is %s", ref.ID, presence)
+		t.Errorf("no owner watches the kind, but %s is %s", ref.ID, presence)
 	}
 	poll.Eventually(t, "the watch to end", func() (bool, string) {
 		seen := w.Audit().Since(mark, mine, notHost)
@@ -136,7 +136,7 @@ func observeLabels(t *testing.T, w targetCluster) {
 	}
 	absent := watches.untilKnown(t, labelled.ID, observe.Absent)
 	if absent.ResourceVersion == "" {
-		t.Error("absence says up to when it is known")
+		t.Error("an absent object has no resource version")
 	}
 	watches.until(t, named.ID, "present without a chain", func(seen observe.Observation, p observe.Presence) bool {
 		return p == observe.Present && seen.Chain == ""
@@ -162,11 +162,11 @@ func observeSecret(t *testing.T, w targetCluster) {
 	watches.Want("chain-a", reading)
 	seen := watches.untilKnown(t, ref.ID, observe.Present)
 	if seen.Object == nil || seen.Object.Object["type"] != "Opaque" {
-		t.Fatalf("what is no content is kept: %v", seen.Object)
+		t.Fatalf("fields besides the content of a Secret are missing: %v", seen.Object)
 	}
 	for _, content := range []string{"data", "stringData"} {
 		if _, kept := seen.Object.Object[content]; kept {
-			t.Errorf("%s of a Secret is kept", content)
+			t.Errorf("%s of a Secret is stored", content)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func observeKinds(t *testing.T, w targetCluster) {
 	w.installWidgets()
 	watches.untilKnown(t, ref.ID, observe.Absent)
 	if took := time.Since(installed); took > 15*time.Second {
-		t.Errorf("the watch of CustomResourceDefinitions makes it look soon, but it took %s", took)
+		t.Errorf("the new definition was noticed only after %s", took)
 	}
 	create(t, h, kind, ref)
 	watches.untilKnown(t, ref.ID, observe.Present)
@@ -203,17 +203,17 @@ func observeKinds(t *testing.T, w targetCluster) {
 	}
 	watches.untilKnown(t, ref.ID, observe.Unknown)
 	if err := watches.Trouble(ref.ID); err == nil {
-		t.Error("want a reason")
+		t.Error("the unknown state has no reason")
 	}
 	if _, presence := watches.Get(neighbour.ID); presence != observe.Present {
-		t.Errorf("other kinds are not touched, but %s is %s", neighbour.ID, presence)
+		t.Errorf("an object of another kind changed its state: %s is %s", neighbour.ID, presence)
 	}
 
 	w.installWidgets()
 	watches.untilKnown(t, ref.ID, observe.Absent)
 	neighbours := w.Audit().Since(mark, plane.ByAgent("observe-kinds"), plane.Not(plane.ByAgent("observe-kinds-host")), plane.ByResource("configmaps"))
 	if len(neighbours) != 1 {
-		t.Errorf("their watch was opened once and never again:\n%s", neighbours)
+		t.Errorf("want one watch for the other kind:\n%s", neighbours)
 	}
 }
 
@@ -283,7 +283,7 @@ func observeRights(t *testing.T, w targetCluster) {
 		return apierrors.IsForbidden(watches.Trouble(missing.ID))
 	})
 	if _, presence := watches.Get(there.ID); presence != observe.Present {
-		t.Errorf("what was there is the best guess, but %s is %s", there.ID, presence)
+		t.Errorf("want the last known state, but %s is %s", there.ID, presence)
 	}
 	mark := w.Audit().Mark()
 	start := time.Now()

@@ -22,7 +22,7 @@ func few(t *testing.T, what string, got map[string]int, most map[string]int) {
 	t.Helper()
 	for verb, n := range got {
 		if verb != "discover" && n > most[verb] {
-			t.Errorf("%s cost %v, which is more than %v", what, got, most)
+			t.Errorf("%s cost %v, want %v at most", what, got, most)
 			return
 		}
 	}
@@ -39,7 +39,7 @@ func (c *chain) restsIn(t *testing.T, state string) {
 			t.Fatal(err)
 		}
 		if report.RequeueAfter <= 0 {
-			t.Fatalf("%s: nothing brings the next try", state)
+			t.Fatalf("%s: no next attempt is scheduled", state)
 		}
 	}
 	// One of the passes may be the due retry.
@@ -77,7 +77,7 @@ func livesWithRewriting(t *testing.T, c *chain) {
 	c.quiet()
 	c.roll()
 	if got := c.value(x); got != "absent" {
-		t.Errorf("after the teardown it is %s", got)
+		t.Errorf("after the teardown, the object is %s", got)
 	}
 }
 
@@ -105,19 +105,19 @@ func fightsNobody(t *testing.T, c *chain) {
 	}
 	report := c.stuck("1/base ConfigMap contested-live/x: Contested")
 	if text := messages(report); !strings.Contains(text, ".data.value was changed by rival") {
-		t.Errorf("the message does not say who fights about what: %s", text)
+		t.Errorf("the message does not name the field and its other manager: %s", text)
 	}
 	// The engine repairs five times at once, then after 4, 8, 16 … seconds. A slow machine may have
 	// passed some of these waits. TestContested checks the exact numbers.
 	few(t, "the fight", c.spent(mark), map[string]int{"apply": 10, "get": 20})
 	if report.RequeueAfter <= 0 {
-		t.Error("nothing brings the next repair")
+		t.Error("no next repair is scheduled")
 	}
 	c.restsIn(t, "is contested")
 	peace.Store(true)
 	c.until("complete", complete)
 	if got := c.value(x); got != "1" {
-		t.Errorf("it is %s", got)
+		t.Errorf("the object is %s", got)
 	}
 }
 
@@ -138,10 +138,10 @@ func waitsForAdmission(t *testing.T, c *chain) {
 	c.become(one)
 	report := c.stuck("1/base ConfigMap admission/a: ApplyRejected", "1/base ConfigMap admission/b: ApplyRejected")
 	if text := messages(report); !strings.Contains(text, "no new things on Fridays") || !strings.Contains(text, "admission.example.com") {
-		t.Errorf("the message does not say who refuses and why: %s", text)
+		t.Errorf("the message does not name the policy and its reason: %s", text)
 	}
 	if got := c.value(a); got != "absent" || !report.Layers[0].Phases[0].Failures[0].NeedsPerson {
-		t.Errorf("something was written: %s", got)
+		t.Errorf("an object was written: %s", got)
 	}
 	c.restsIn(t, "is refused")
 
@@ -158,7 +158,7 @@ func waitsForAdmission(t *testing.T, c *chain) {
 		return strings.Join(failures(r), "\n") == "1/base ConfigMap admission/b: ApplyRejected" && strings.Contains(messages(r), "not b")
 	})
 	if got := []string{c.value(a), c.value(b), c.value(one.objects()[2])}; strings.Join(got, " ") != "1 absent absent" {
-		t.Errorf("a half-written phase is kept, and nothing behind it begins: %v", got)
+		t.Errorf("want only the first object of the phase, and no later phase: %v", got)
 	}
 	c.patch(id(a), "somebody", `{"data":{"value":"9"}}`)
 	c.until("repaired", func(rollout.Report) bool { return c.value(a) == "1" })

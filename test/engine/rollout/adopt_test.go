@@ -95,11 +95,11 @@ func adoptsFromOthers(t *testing.T, c *chain) {
 				return strings.Contains(strings.Join(chain.events, "\n"), "took over")
 			})
 			if diff := cmp.Diff(map[string]int{"get": 2, "patch": 1, "apply": 1}, writesOf(chain.spent(mark))); diff != "" {
-				t.Errorf("an object that no watch shows costs two reads, one patch and one apply, next to the dry-runs (-want +got):\n%s\n%s", diff, chain.requests(mark))
+				t.Errorf("requests for an object that no watch shows, without dry-runs (-want +got):\n%s\n%s", diff, chain.requests(mark))
 			}
 			live := c.get(id(app))
 			if live.GetUID() != uid {
-				t.Error("it was replaced")
+				t.Error("the object was replaced")
 			}
 			labels, annotations := live.GetLabels(), live.GetAnnotations()
 			delete(annotations, "penstock.dev/applied")
@@ -122,11 +122,11 @@ func adoptsFromOthers(t *testing.T, c *chain) {
 			}
 			restarted, _, _ := unstructured.NestedString(live.Object, "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt")
 			if restarted == "" {
-				t.Error("a restart by hand was undone")
+				t.Error("a user's restart was undone")
 			}
 			for _, entry := range live.GetManagedFields() {
 				if slices.Contains([]string{"kubectl-client-side-apply", "kubectl", "helm", "some-operator"}, entry.Manager) {
-					t.Errorf("the one before still has fields: %v", entry)
+					t.Errorf("the former manager still has fields: %v", entry)
 				}
 			}
 			if err := c.available(live); err != nil {
@@ -198,7 +198,7 @@ func adoptsAsItWasTried(t *testing.T, c *chain) {
 					t.Fatal(err)
 				}
 				if found.Items[0].Action != rollout.Adopt || found.Items[0].Failure != nil {
-					t.Fatalf("the preview says %+v", found.Items[0])
+					t.Fatalf("the preview has %+v", found.Items[0])
 				}
 				chain.until("adopted", func(rollout.Report) bool { return strings.Contains(strings.Join(chain.events, "\n"), "took over") })
 				after := &unstructured.Unstructured{}
@@ -206,10 +206,10 @@ func adoptsAsItWasTried(t *testing.T, c *chain) {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(after.Object["spec"], c.get(id(wanted)).Object["spec"]); diff != "" {
-					t.Errorf("the object is another one than was previewed (-preview +live):\n%s", diff)
+					t.Errorf("the object differs from the preview (-preview +live):\n%s", diff)
 				}
 				if strings.Contains(strings.Join(chain.events, "\n"), "refuses their removal") {
-					t.Errorf("fields were kept: %v", chain.events)
+					t.Errorf("the former manager kept fields: %v", chain.events)
 				}
 				// The process ends with the subtest. The next case reuses the name, so delete the
 				// object.
@@ -268,11 +268,11 @@ func adoptsRestored(t *testing.T, c *chain) {
 	c.settled(t, all...)
 	for _, object := range all {
 		if live := c.get(id(object)); live.GetUID() != restored[id(object).String()] {
-			t.Errorf("%s was made again", id(object))
+			t.Errorf("%s was created again", id(object))
 		}
 	}
 	if data, _, _ := unstructured.NestedStringMap(c.get(id(settings)).Object, "data"); len(data) != 1 {
-		t.Errorf("what the next revision leaves out stays: %v", data)
+		t.Errorf("fields that the next revision drops are still there: %v", data)
 	}
 
 	// A store with another key cannot verify the digest of a Secret. The content then decides
@@ -353,7 +353,7 @@ func adoptsWithWhatCannotGo(t *testing.T, c *chain) {
 		t.Errorf("the class is %q", class)
 	}
 	if seen := names().Observe(live); seen.Chain != c.name {
-		t.Errorf("it is not ours: %+v", seen)
+		t.Errorf("the object does not belong to the chain: %+v", seen)
 	}
 }
 
@@ -376,7 +376,7 @@ func survivesWipedManagedFields(t *testing.T, c *chain) {
 			t.Errorf("data (-want +got):\n%s", diff)
 		}
 		if live.GetLabels()["team"] != "blue" {
-			t.Errorf("a person's label is gone: %v", live.GetLabels())
+			t.Errorf("a user's label was lost: %v", live.GetLabels())
 		}
 	}
 	// The engine repairs managedFields before the upgrade.

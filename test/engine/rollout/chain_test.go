@@ -70,7 +70,7 @@ type ledger struct {
 	inventory rollout.Inventory
 }
 
-var errFenced = errors.New("somebody else has stored the inventory")
+var errFenced = errors.New("another process has stored the inventory")
 
 func (l *ledger) load() (rollout.Inventory, int) {
 	l.mu.Lock()
@@ -150,7 +150,7 @@ func (c *chain) run(with ...interference) {
 				c.t.Errorf("running the watches: %v", err)
 			}
 		case <-time.After(poll.Patience):
-			c.t.Errorf("the watches do not stop")
+			c.t.Errorf("the watches did not stop")
 		}
 	})
 	c.t.Cleanup(p.stop)
@@ -193,7 +193,7 @@ func (p *process) wake() {
 func (c *chain) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 	body, ok := c.bodies[ref.Digest]
 	if !ok {
-		return nil, fmt.Errorf("there is no manifest %s", ref.Digest)
+		return nil, fmt.Errorf("the store has no manifest %s", ref.Digest)
 	}
 	return body, nil
 }
@@ -418,10 +418,10 @@ func (c *chain) quiet() {
 		}
 	}
 	if requests := c.requests(mark); len(requests) > 0 {
-		c.t.Errorf("passes over what is at rest made requests:\n%s", requests)
+		c.t.Errorf("passes over a complete rollout made requests:\n%s", requests)
 	}
 	if _, now := c.ledger.load(); now != version {
-		c.t.Errorf("passes over what is at rest stored the inventory")
+		c.t.Errorf("passes over a complete rollout stored the inventory")
 	}
 }
 
@@ -458,7 +458,7 @@ func (c *chain) settled(t testing.TB, want ...map[string]any) {
 	got := c.ours(c.name)
 	for _, id := range got {
 		if !slices.Contains(labelled, id) {
-			t.Errorf("%s is there and should not be", id)
+			t.Errorf("%s exists, want it absent", id)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (c *chain) die(f *fuse, k int, lands bool) bool {
 		select {
 		case <-c.process.heard:
 		case <-deadline:
-			c.t.Fatalf("it neither dies nor ends: %v", failures(report))
+			c.t.Fatalf("the process neither crashed nor completed: %v", failures(report))
 		}
 	}
 }
@@ -209,7 +209,7 @@ func TestCrash(t *testing.T) {
 			kept:   func(c *chain) []map[string]any { o := all(c); return []map[string]any{o[0], o[2], o[4]} },
 			check: func(c *chain) {
 				if data := c.get(id(configMap(c.name, "x", ""))).Object["data"]; !cmp.Equal(data, map[string]any{"value": "1"}) {
-					c.t.Errorf("what only the one before had set is still there: %v", data)
+					c.t.Errorf("a field that only the former revision had is still there: %v", data)
 				}
 			},
 		},
@@ -248,7 +248,7 @@ func TestCrash(t *testing.T) {
 		}
 	})
 	if diff := cmp.Diff(before, w.versions("elsewhere")); diff != "" {
-		t.Errorf("objects of the same names in another namespace were touched (-before +after):\n%s", diff)
+		t.Errorf("objects with the same names in another namespace were changed (-before +after):\n%s", diff)
 	}
 }
 
@@ -342,7 +342,7 @@ func (s scene) play(c *chain, k int, lands bool) bool {
 		s.check(c)
 	}
 	if diff := cmp.Diff(untouched, c.get(id(unlabelled(c)))); diff != "" {
-		c.t.Errorf("an object of the namespace that is none of the chain's was touched (-before +after):\n%s", diff)
+		c.t.Errorf("an object that does not belong to the chain was changed (-before +after):\n%s", diff)
 	}
 	c.quiet()
 	return died

@@ -77,10 +77,10 @@ func operatesUntilInstancesAreGone(t *testing.T, c *chain) {
 	c.become()
 	c.stuck("leaving CustomResourceDefinition.apiextensions.k8s.io operateds.operated.example.com: InstancesExist")
 	if got := []string{c.value(mine), c.value(theirs), c.value(operator), c.value(x)}; !slices.Equal(got, []string{"1", "1", "example.com/app:1", "1"}) {
-		t.Errorf("without an acknowledgement something is deleted: %v", got)
+		t.Errorf("objects were deleted without an acknowledgement: %v", got)
 	}
 	if live := c.get(id(mine)); live.GetDeletionTimestamp() != nil {
-		t.Error("without an acknowledgement the custom resource of the revision is being deleted")
+		t.Error("the custom resource was deleted without an acknowledgement")
 	}
 	c.allow["operateds.operated.example.com"] = true
 	c.process.wake()
@@ -106,7 +106,7 @@ func namesWhatHoldsInstances(t *testing.T, c *chain) {
 	says := func(what string) func(rollout.Report) bool {
 		return func(r rollout.Report) bool {
 			if c.get(id(operator)) == nil {
-				t.Fatalf("the operator is deleted before the instances are gone: %v", failures(r))
+				t.Fatalf("the operator was deleted before the instances: %v", failures(r))
 			}
 			return strings.Contains(messages(r), what)
 		}

@@ -189,7 +189,7 @@ func repairsWhatTheWatchHasNotSeen(t *testing.T, c *chain) {
 	watches.freeze(id(x))
 	c.remove(id(x))
 	if report, err := c.pass(); err != nil || !complete(report) {
-		t.Errorf("what is not known cannot be repaired: %v, %v", failures(report), err)
+		t.Errorf("want no repair from an outdated watch: %v, %v", failures(report), err)
 	}
 	x2 := configMap(ns, "x", "2")
 	c.become(rev(2).phase("base", x2))
@@ -197,12 +197,12 @@ func repairsWhatTheWatchHasNotSeen(t *testing.T, c *chain) {
 		t.Fatal(err)
 	}
 	if got := c.value(x); got != "2" {
-		t.Errorf("the write finds out and makes it again: %s", got)
+		t.Errorf("want the write to create the object again: %s", got)
 	}
 	// The watch still shows the deleted object or nothing. Both observations are older than our
 	// write.
 	if report, err := c.pass(); err != nil || strings.Contains(messages(report), "replaced") {
-		t.Errorf("what is older than our write was judged: %v %v", messages(report), err)
+		t.Errorf("a state from before our write was judged: %v %v", messages(report), err)
 	}
 	watches.freeze()
 	c.until("complete", complete)
@@ -219,7 +219,7 @@ func repairsWhatTheWatchHasNotSeen(t *testing.T, c *chain) {
 	c.become()
 	c.until("gone", complete)
 	if got := c.value(x); got != "theirs" {
-		t.Errorf("somebody else's object is %s", got)
+		t.Errorf("another owner's object is %s", got)
 	}
 }
 
@@ -243,20 +243,20 @@ func backsOff(t *testing.T, c *chain) {
 	}
 	report := c.stuck("1/base ConfigMap contested/x: Contested")
 	if text := messages(report); !strings.Contains(text, ".data.value was changed by fighter") {
-		t.Errorf("the message does not say who fights about what: %s", text)
+		t.Errorf("the message does not name the field and its other manager: %s", text)
 	}
 	if got := c.spent(mark); got["apply"] > 6 || got["get"] > 7 {
-		t.Errorf("30 rounds within a moment cost %v", got)
+		t.Errorf("30 quick rounds cost %v", got)
 	}
 	mark = c.Audit().Mark()
 	for range 10 {
 		fight()
 	}
 	if requests := c.requests(mark); len(requests) > 0 {
-		t.Errorf("while it waits, a change costs nothing:\n%s", requests)
+		t.Errorf("a change during the wait caused requests:\n%s", requests)
 	}
 	if report.RequeueAfter <= 0 {
-		t.Fatal("nothing brings the next attempt")
+		t.Fatal("no next attempt is scheduled")
 	}
 	now.SetTime(now.Now().Add(report.RequeueAfter))
 	c.process.wake()

@@ -203,7 +203,7 @@ func removesDefaultsThatBlock(t *testing.T, c *chain) {
 	}
 	for _, o := range after {
 		if c.uid(o) != uids[id(o).String()] {
-			t.Errorf("%s is another one", id(o))
+			t.Errorf("%s was replaced", id(o))
 		}
 		live := c.get(id(o))
 		for key, value := range o["spec"].(map[string]any) {
@@ -319,7 +319,7 @@ func refusedAndDeleted(t *testing.T, c *chain, meanwhile func()) {
 	c.until("complete", complete)
 	for _, o := range after {
 		if got := names().Observe(c.get(id(o))); got.Applied != seal(o).Digest {
-			t.Errorf("%s is not the new one", id(o))
+			t.Errorf("%s does not have the new manifest", id(o))
 		}
 	}
 }
@@ -336,7 +336,7 @@ func (c *chain) refusedByPreview(objects []map[string]any) {
 		}
 		refused[item.ID.String()] = true
 		if item.Failure.Reason != rollout.ReasonRejected || !strings.Contains(item.Failure.Message, "delete") {
-			c.t.Errorf("a preview says of %s: %s: %s", item.ID, item.Failure.Reason, item.Failure.Message)
+			c.t.Errorf("the preview of %s: %s: %s", item.ID, item.Failure.Reason, item.Failure.Message)
 		}
 	}
 	for _, o := range objects {
@@ -361,7 +361,7 @@ func keepsTheOlderOneWhenTheNewerIsInvalid(t *testing.T, c *chain) {
 	c.become(two, one)
 	report := c.stuck("2/p Service invalid/s: ApplyRejected")
 	if f := report.Layers[0].Phases[0].Failures[0]; f.Immutable || strings.Contains(f.Message, "delete the object") {
-		t.Errorf("it asks for a deletion: %s", f.Message)
+		t.Errorf("the message asks for a deletion: %s", f.Message)
 	}
 	uid := c.uid(service("80"))
 	c.remove(id(service("80")))
@@ -399,7 +399,7 @@ func keepsStatusThatIsContent(t *testing.T, c *chain) {
 	c.patch(id(with("Lamp", "{}")), "somebody", `{"status":{"phase":"failed"}}`)
 	c.until("repaired", func(r rollout.Report) bool { return complete(r) && status("Lamp") == "map[old:a phase:on]" })
 	if got := status("Post"); got != "map[phase:failed]" {
-		t.Errorf("what the controller reported is %s", got)
+		t.Errorf("the controller's status is %s", got)
 	}
 
 	two := rev(2).phase("p", apart, content).phase("q", with("Post", "{phase: 'off'}"), with("Lamp", "{phase: 'off'}"))
@@ -409,7 +409,7 @@ func keepsStatusThatIsContent(t *testing.T, c *chain) {
 		case item.Kind == "Lamp" && (!strings.Contains(before, `"status":{"old":"a","phase":"on"}`) || !strings.Contains(after, `"status":{"phase":"off"}`)):
 			t.Errorf("a preview changes %s into %s", before, after)
 		case item.Kind == "Post" && strings.Contains(before+after, `"status":`):
-			t.Errorf("a preview shows what the controller reports: %s, %s", before, after)
+			t.Errorf("a preview shows the controller's status: %s, %s", before, after)
 		}
 	}
 	c.roll(two, one)
@@ -457,14 +457,14 @@ func leavesRulesToTheirController(t *testing.T, c *chain) {
 	c.roll(one)
 	for _, role := range roles {
 		if live := c.get(id(role)); live.Object["rules"] != nil {
-			t.Errorf("%s has rules of ours: %v", id(role), live.Object["rules"])
+			t.Errorf("%s has rules from the manifest: %v", id(role), live.Object["rules"])
 		}
 		c.patch(id(role), "clusterrole-aggregation-controller", `{"rules":[{"apiGroups":["example.com"],"resources":["b"],"verbs":["list"]}]}`)
 	}
 	mark := c.Audit().Mark()
 	c.until("complete", complete)
 	if spent := c.spent(mark); spent["apply"] > 0 {
-		t.Errorf("something was written: %v", spent)
+		t.Errorf("the engine wrote: %v", spent)
 	}
 	two := rev(2).phase("p")
 	for _, role := range roles {
@@ -497,7 +497,7 @@ func takesNoRightsAwayOfWhatItApplied(t *testing.T, c *chain) {
 	c.quiet()
 	c.roll(rev(2).phase("p", role("2")), one)
 	if live := c.get(id(earlier)); valueOf(live.Object) != "get" {
-		t.Errorf("it lost its rules: %v", live.Object["rules"])
+		t.Errorf("the role lost its rules: %v", live.Object["rules"])
 	}
 }
 
@@ -641,7 +641,7 @@ func runsFinishedJobsOnce(t *testing.T, c *chain) {
 	c.vanish(job)
 	c.until("complete", complete)
 	if c.get(id(job)) != nil || c.value(x) != "1" {
-		t.Error("it was run again, or what follows it was not reached")
+		t.Error("the Job was run again, or the phase after it was not rolled out")
 	}
 	c.quiet()
 	// A new process, and a new revision with the same Job, do not run the Job again.
@@ -651,7 +651,7 @@ func runsFinishedJobsOnce(t *testing.T, c *chain) {
 	c.roll(two, one)
 	c.roll(two)
 	if c.get(id(job)) != nil {
-		t.Error("it was run again")
+		t.Error("the Job was run again")
 	}
 	// A changed Job runs.
 	changed := jobOf(t, ns, "j", "backoffLimit: 1, ttlSecondsAfterFinished: 1,")
@@ -670,7 +670,7 @@ func runsFinishedJobsOnce(t *testing.T, c *chain) {
 	c.finish(changed, "Complete")
 	report := c.until("failed", func(r rollout.Report) bool { return strings.Contains(messages(r), "it is not run again") })
 	if c.get(id(failed)) != nil {
-		t.Errorf("the failed one was run again: %v", failures(report))
+		t.Errorf("the failed Job was run again: %v", failures(report))
 	}
 }
 
@@ -686,7 +686,7 @@ func runsJobsOnceThatFinishedMeanwhile(t *testing.T, c *chain) {
 	c.run()
 	c.until("complete", complete)
 	if c.get(id(job)) != nil {
-		t.Error("it was run again")
+		t.Error("the Job was run again")
 	}
 	c.quiet()
 }
@@ -705,7 +705,7 @@ func dampsRecreation(t *testing.T, c *chain) {
 		return strings.Join(failures(r), "\n") == "1/p ConfigMap deleted-again/x: Contested"
 	})
 	if deleted > 8 {
-		t.Errorf("it was created %d times before that", deleted)
+		t.Errorf("the object was created %d times before that", deleted)
 	}
 }
 
@@ -723,6 +723,6 @@ func dropsDefinitionsWithoutInstances(t *testing.T, c *chain) {
 	c.become(rev(2).phase("p", stays...))
 	c.stuck("leaving CustomResourceDefinition.apiextensions.k8s.io widgets.full.example.com: BudgetExceeded")
 	if c.get(id(empty)) != nil || c.get(id(full)) == nil || c.value(theirs) != "1" {
-		t.Error("the one without instances goes, and the other one stays with its instances")
+		t.Error("want only the definition without instances deleted")
 	}
 }

@@ -212,7 +212,7 @@ func (w targetCluster) finalizeNamespaces() {
 				return err
 			}
 			for _, o := range left.Items {
-				w.t.Errorf("the namespace %s was deleted before %s %s was gone", live.GetName(), kind, o.GetName())
+				w.t.Errorf("the namespace %s was deleted before %s %s", live.GetName(), kind, o.GetName())
 			}
 		}
 		if err := unstructured.SetNestedSlice(live.Object, []any{}, "spec", "finalizers"); err != nil {

@@ -39,7 +39,7 @@ func saysWhatToDoAboutImmutableFields(t *testing.T, c *chain) {
 	})
 	for _, f := range report.Layers[0].Phases[0].Failures {
 		if !strings.Contains(f.Message, "delete the object, and it is created as the manifest says") || !f.NeedsPerson {
-			t.Errorf("the message does not say what to do: %+v", f)
+			t.Errorf("the message has no instruction: %+v", f)
 		}
 	}
 	if text := messages(report); !strings.Contains(text, "clusterIP") || !strings.Contains(text, "template") {

@@ -37,10 +37,10 @@ func refusesWholePhases(t *testing.T, c *chain) {
 				t.Errorf("another object of the phase was written: %s", got)
 			}
 			if inventory, _ := c.ledger.load(); len(inventory.Entries) > 0 || len(inventory.Reached) > 0 {
-				t.Errorf("the inventory says %v", inventory)
+				t.Errorf("the inventory has %v", inventory)
 			}
 			if failure := report.Layers[0].Phases[0].Failures[0]; !failure.NeedsPerson || report.RequeueAfter <= 0 {
-				t.Errorf("a person is needed, and it is tried again: %+v, %s", failure, report.RequeueAfter)
+				t.Errorf("want a failure for a user and a next attempt: %+v, %s", failure, report.RequeueAfter)
 			}
 		})
 	}
@@ -112,10 +112,10 @@ func waitsForRights(t *testing.T, c *chain) {
 	c.become(two, one)
 	report := c.stuck("2/base ConfigMap rights/x: ApplyRejected", "2/base ConfigMap rights/y: ApplyRejected")
 	if text := messages(report); !strings.Contains(text, "limited") || !strings.Contains(text, "cannot patch") {
-		t.Errorf("the message does not say who cannot do what: %s", text)
+		t.Errorf("the message does not name the user and the missing right: %s", text)
 	}
 	if got := c.value(x); got != "1" {
-		t.Errorf("what is there stays: %s", got)
+		t.Errorf("the existing object changed: %s", got)
 	}
 	grant()
 	c.until("complete", complete)
@@ -183,6 +183,6 @@ func hidesSecrets(t *testing.T, c *chain) {
 	// The cache does not keep the value either.
 	seen, _ := c.process.watches.Get(id(mutable))
 	if seen.Object != nil {
-		t.Errorf("the watch keeps %v", seen.Object)
+		t.Errorf("the watch stores %v", seen.Object)
 	}
 }

@@ -318,7 +318,7 @@ func restartsForNothing(t *testing.T, c *chain) {
 		c.run()
 		c.until("complete", complete)
 		if _, presence := c.process.watches.Get(id(one.objects()[2])); presence != observe.Present {
-			t.Errorf("it is complete without having looked: %s", presence)
+			t.Errorf("the rollout is complete although the state is %s", presence)
 		}
 		c.quiet()
 	})

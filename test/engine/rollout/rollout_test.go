@@ -123,7 +123,7 @@ func installsInStages(t *testing.T, c *chain) {
 	c.become(one)
 	c.stuck("1/deploy Deployment.apps install/slow: ProbeFailed")
 	if got := c.value(last); got != "absent" {
-		t.Errorf("the phase behind a closed gate was begun: %s", got)
+		t.Errorf("the phase after a closed gate was begun: %s", got)
 	}
 	if err := c.available(c.get(id(slow))); err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func prunesInReverse(t *testing.T, c *chain) {
 	c.become()
 	c.stuck("leaving ConfigMap prune-order/c: Terminating", "leaving ConfigMap prune-order/b: Waiting", "leaving ConfigMap prune-order/a: Waiting")
 	if got := c.value(b); got != "1" {
-		t.Errorf("the next one went before the last was gone: %s", got)
+		t.Errorf("the next object was deleted before the last one was gone: %s", got)
 	}
 	c.patch(id(last), "somebody", `{"metadata":{"finalizers":null}}`)
 	c.until("gone", complete)
@@ -206,7 +206,7 @@ func prunesInReverse(t *testing.T, c *chain) {
 		order = append(order, r.Name)
 	}
 	if diff := cmp.Diff([]string{"c", "b", "a"}, order); diff != "" {
-		t.Errorf("each is deleted once, in reverse (-want +got):\n%s", diff)
+		t.Errorf("the deletions (-want +got):\n%s", diff)
 	}
 	c.settled(t)
 }
@@ -273,13 +273,13 @@ func collides(t *testing.T, c *chain) {
 	c.become(one)
 	report := c.stuck("1/second ConfigMap collision/theirs: Collision")
 	if text := messages(report); !strings.Contains(text, "was not made by this extension") {
-		t.Errorf("the message does not say whose it is: %s", text)
+		t.Errorf("the message does not say that the extension did not make it: %s", text)
 	}
 	if got := []string{c.value(one.objects()[1]), c.value(one.objects()[2])}; !slices.Equal(got, []string{"absent", "absent"}) {
 		t.Errorf("objects of a phase with a collision were written: %v", got)
 	}
 	if live := c.get(id(theirs)); live.GetUID() != uid || valueOf(live.Object) != "theirs" || len(live.GetLabels())+len(live.GetAnnotations()) > 0 {
-		t.Errorf("somebody else's object was touched: %v", live)
+		t.Errorf("another owner's object was changed: %v", live)
 	}
 	// The watch by name starts after the first pass.
 	c.until("quiet", func(rollout.Report) bool {
@@ -338,7 +338,7 @@ func adopts(t *testing.T, c *chain) {
 	c.settled(t, x)
 	live := c.get(id(x))
 	if live.GetUID() != uid || live.Object["data"].(map[string]any)["more"] != nil {
-		t.Errorf("it was replaced: %v", live)
+		t.Errorf("the object was replaced: %v", live)
 	}
 	c.quiet()
 }
@@ -383,16 +383,16 @@ func guardsDefinitions(t *testing.T, c *chain) {
 	c.become()
 	report := c.stuck("leaving CustomResourceDefinition.apiextensions.k8s.io guardeds.guard.example.com: InstancesExist")
 	if text := messages(report); !strings.Contains(text, "crd-guard/theirs") || strings.Contains(text, "mine") || !report.Leaving[0].NeedsPerson {
-		t.Errorf("the message names the instance that holds it back, and no other: %s", text)
+		t.Errorf("want a message that names only the instance with a finalizer: %s", text)
 	}
 	if got := []string{c.value(mine), c.value(x), c.value(theirs)}; !slices.Equal(got, []string{"1", "1", "1"}) {
-		t.Errorf("something went although the definition cannot: %v", got)
+		t.Errorf("objects were deleted although the definition cannot be: %v", got)
 	}
 	c.remove(id(theirs))
 	c.until("gone", complete)
 	c.settled(t)
 	if c.get(id(mine)) != nil || c.get(id(definition)) != nil {
-		t.Error("its instances or itself are left")
+		t.Error("the definition or its instances are left")
 	}
 
 	// With an acknowledgement, deleting the definition deletes its instances.

@@ -33,7 +33,7 @@ func waitsForNamespaces(t *testing.T, c *chain) {
 	c.become(rev(1).phase("first", other).phase("second", x))
 	report := c.stuck("1/second ConfigMap terminating/x: ApplyRejected")
 	if text := messages(report); !strings.Contains(text, "being terminated") || report.Layers[0].Phases[1].Failures[0].NeedsPerson {
-		t.Errorf("it says that the namespace goes, which needs nobody: %s", text)
+		t.Errorf("want a message about the terminating namespace that needs no user: %s", text)
 	}
 	c.restsIn(t, "waits for a namespace")
 	c.patch(id(home), "somebody", `{"metadata":{"finalizers":null}}`)
@@ -186,7 +186,7 @@ func livesWithoutManagedFields(t *testing.T, c *chain) {
 	two := rev(2).phase("base", configMap(ns, "x", "2"))
 	c.roll(two)
 	if got := []string{c.value(x), c.value(one.objects()[1])}; !slices.Equal(got, []string{"2", "absent"}) {
-		t.Errorf("after an upgrade there is %v", got)
+		t.Errorf("after an upgrade, the objects are %v", got)
 	}
 	c.roll()
 	if got := c.value(x); got != "absent" {
@@ -322,7 +322,7 @@ func survivesCutRoads(t *testing.T, c *chain) {
 	})
 	for range 5 {
 		if report, err := c.pass(); err != nil || !report.Layers[0].Unknown || report.Layers[0].Complete {
-			t.Errorf("what was seen last may be so still, and cannot: %v %v", failures(report), err)
+			t.Errorf("want an unknown state while the watch is down: %v %v", failures(report), err)
 		}
 	}
 	c.run()
@@ -330,17 +330,17 @@ func survivesCutRoads(t *testing.T, c *chain) {
 		return strings.Contains(strings.Join(failures(r), "\n"), rollout.ReasonUnreachable)
 	})
 	if !report.Layers[0].Unknown || len(report.Leaving) > 0 || report.Layers[0].Complete {
-		t.Errorf("what cannot be seen is neither right nor wrong: %v", failures(report))
+		t.Errorf("want an unknown state for objects that cannot be read: %v", failures(report))
 	}
 	// A teardown does not read a missing answer as a deleted object either.
 	layers := c.layers
 	c.become()
 	if report, err := c.pass(); err != nil || len(report.Leaving) != 3 {
-		t.Errorf("everything still has to go: %v %v", failures(report), err)
+		t.Errorf("want all three objects still to be deleted: %v %v", failures(report), err)
 	}
 	c.layers = layers
 	if requests := c.requests(mark); len(requests) > 0 {
-		t.Errorf("these came through:\n%s", requests)
+		t.Errorf("these requests reached the server:\n%s", requests)
 	}
 	if now, _ := way.counts(); now-before > 100 {
 		t.Errorf("%d connections were tried", now-before)
@@ -354,7 +354,7 @@ func survivesCutRoads(t *testing.T, c *chain) {
 		t.Error("an object was replaced")
 	}
 	if got := c.spent(mark); got["apply"] > 3 || got["delete"] > 0 {
-		t.Errorf("healing cost %v; one object was missing", got)
+		t.Errorf("recovery cost %v although only one object was missing", got)
 	}
 }
 
@@ -374,7 +374,7 @@ func leavesOne(t *testing.T, c *chain) {
 	}
 	for _, object := range []map[string]any{kept, asked} {
 		if seen := names().Observe(c.get(id(object))); seen.Chain != "" || seen.Applied != "" {
-			t.Errorf("it still has our marks: %+v", seen)
+			t.Errorf("the object still has our marks: %+v", seen)
 		}
 	}
 }
@@ -397,7 +397,7 @@ func leavesPeopleTheirs(t *testing.T, c *chain) {
 	c.roll(rev(2).phase("base", app("2")))
 	live := c.get(id(app("")))
 	if live.GetLabels()["team"] != "payments" || live.GetAnnotations()["example.com/note"] != "hello" || at == "" || restarted() != at {
-		t.Errorf("something of theirs is gone: %v %v %q %q", live.GetLabels(), live.GetAnnotations(), at, restarted())
+		t.Errorf("changes of users were lost: %v %v %q %q", live.GetLabels(), live.GetAnnotations(), at, restarted())
 	}
 	for _, said := range c.events {
 		if strings.HasPrefix(said, "Repaired") {

@@ -74,7 +74,7 @@ func tearsDownWhatWasWrittenInAGoneVersion(t *testing.T, c *chain) {
 	c.become(two)
 	report := c.stuck("leaving Aging.teardown.example.com version-teardown/held: Terminating")
 	if got := c.value(w); got != "absent" {
-		t.Errorf("it is still there: %s: %s", got, messages(report))
+		t.Errorf("the object still exists: %s: %s", got, messages(report))
 	}
 	c.patch(id(held), "somebody", `{"metadata":{"finalizers":null}}`)
 	c.until("gone", complete)
@@ -152,12 +152,12 @@ func upgradesBehindAGoneVersion(t *testing.T, c *chain) {
 		t.Errorf("managers (-want +got):\n%s", diff)
 	}
 	if live.GetLabels()["team"] != "blue" || live.Object["spec"].(map[string]any)["theirs"] != "1" || live.Object["status"] == nil {
-		t.Errorf("what others have is lost: %v", live.Object)
+		t.Errorf("fields of other managers were lost: %v", live.Object)
 	}
 	said := strings.Join(c.events, "\n")
 	for _, manager := range []string{"somebody", "operator", "penstock/" + c.name} {
 		if !strings.Contains(said, manager+" from "+group+"/v1alpha1") {
-			t.Errorf("it is not told that the entry of %s was moved: %s", manager, said)
+			t.Errorf("no event reports that the entry of %s was moved: %s", manager, said)
 		}
 	}
 	c.roll()
@@ -223,12 +223,12 @@ func tellsOfRefusalsThatLast(t *testing.T, c *chain) {
 		return nil
 	}
 	if f := stuck(report); f != nil {
-		t.Errorf("it is told at once: %+v", f)
+		t.Errorf("the failure was reported at once: %+v", f)
 	}
 	now.SetTime(now.Now().Add(rollout.StuckAfter))
 	report = c.until("stuck", func(r rollout.Report) bool { return stuck(r) != nil })
 	if f := stuck(report); f.Name != "w" || !strings.Contains(f.Message, "onversion webhook") || f.NeedsPerson {
-		t.Errorf("it says %+v", f)
+		t.Errorf("the failure is %+v", f)
 	}
 	other := c.targetCluster.chain("beside-a-dead-webhook")
 	other.roll(rev(1).phase("base", configMap(ns, "z", "1")))

@@ -54,7 +54,7 @@ func yieldsToAutoscalers(t *testing.T, c *chain) {
 	ready()
 	// The engine applies because it has no schema which says that 0.5 equals 500m.
 	if diff := cmp.Diff(map[string]int{"get": 1, "apply": 1}, writesOf(c.spent(mark))); diff != "" {
-		t.Errorf("yielding costs one look, and no fight (-want +got):\n%s", diff)
+		t.Errorf("requests for yielding a field (-want +got):\n%s", diff)
 	}
 	// A recommender that edits the template writes like this.
 	c.MustKubectl("set", "resources", "-n", ns, "deployment", "slow", "--requests=cpu=900m", "--field-manager=vpa")
@@ -75,7 +75,7 @@ func yieldsToAutoscalers(t *testing.T, c *chain) {
 	live := c.get(id(app("")))
 	restarted, _, _ := unstructured.NestedString(live.Object, "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt")
 	if restarted == "" || live.GetLabels()["team"] != "blue" || live.GetAnnotations()["note"] != "hello" {
-		t.Errorf("what a person did was undone: restarted %q, labels %v, annotations %v", restarted, live.GetLabels(), live.GetAnnotations())
+		t.Errorf("a user's changes were undone: restarted %q, labels %v, annotations %v", restarted, live.GetLabels(), live.GetAnnotations())
 	}
 	// Changes while no process runs.
 	c.kill()

@@ -61,7 +61,7 @@ func Object(t testing.TB, objects dynamic.ResourceInterface, name, what string, 
 		return done(found)
 	})
 	if err != nil {
-		t.Fatalf("%s: %s: %v; it is %s", name, what, err, Shown(last))
+		t.Fatalf("%s: %s: %v; the last state is %s", name, what, err, Shown(last))
 	}
 	return last
 }

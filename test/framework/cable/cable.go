@@ -102,7 +102,7 @@ func (c *Cable) Far(t testing.TB, roundTrip time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open == nil {
-		t.Fatal("cable: it is cut")
+		t.Fatal("cable: the connection is cut")
 	}
 	c.delay = roundTrip / 2
 	c.end()

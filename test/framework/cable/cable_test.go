@@ -54,11 +54,11 @@ func TestCable(t *testing.T) {
 	}
 	way.Cut()
 	if _, err := connection.Read(make([]byte, 1)); err == nil {
-		t.Error("a connection outlives the cut")
+		t.Error("a connection is still open after the cut")
 	}
 	if late, err := net.Dial("tcp", way.Address()); err == nil {
 		_ = late.Close()
-		t.Error("connections are taken while it is cut")
+		t.Error("a connection was accepted during the cut")
 	}
 	way.Mend(t)
 	answers()

@@ -112,7 +112,7 @@ func (c *Client) Refused(manifest string, texts ...string) {
 func (c *Client) Denied(err error, texts ...string) {
 	c.t.Helper()
 	if err == nil {
-		c.t.Errorf("it is not refused, want %q", texts)
+		c.t.Errorf("the request was accepted, want a refusal with %q", texts)
 		return
 	}
 	c.Says(err.Error(), texts...)

@@ -24,13 +24,13 @@ func (c *Client) Until(object string, check func(*unstructured.Unstructured) err
 	c.t.Helper()
 	objects, name := c.named(object)
 	var last *unstructured.Unstructured
-	lacks := fmt.Errorf("nothing was read")
+	lacks := fmt.Errorf("the object was never read")
 	err := await.Selected(c.t.Context(), objects, fields.OneTermEqualSelector(metav1.ObjectNameField, name), func(found *unstructured.Unstructured) (bool, error) {
 		last, lacks = found, check(found)
 		return lacks == nil, nil
 	})
 	if err != nil {
-		c.t.Fatalf("%s: %v (%v); it is %s", object, lacks, err, await.Shown(last))
+		c.t.Fatalf("%s: %v (%v); the last state is %s", object, lacks, err, await.Shown(last))
 	}
 	return last
 }
@@ -40,7 +40,7 @@ func (c *Client) Gone(object string) {
 	c.t.Helper()
 	c.Until(object, func(found *unstructured.Unstructured) error {
 		if found != nil {
-			return fmt.Errorf("it is there")
+			return fmt.Errorf("it exists")
 		}
 		return nil
 	})
@@ -54,7 +54,7 @@ func (c *Client) There(object string) *unstructured.Unstructured {
 
 func exists(found *unstructured.Unstructured) error {
 	if found == nil {
-		return fmt.Errorf("it is not there")
+		return fmt.Errorf("it does not exist")
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func TestCluster(t *testing.T) {
 		t.Run("AuditCountsExactly", func(t *testing.T) { auditCountsExactly(t, c.In(t)) })
 	})
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("folder %s after the test: got %v, want it gone", dir, err)
+		t.Errorf("folder %s after the test: got %v, want it deleted", dir, err)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestPool(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(dirs[0]); !os.IsNotExist(err) {
-		t.Errorf("folder %s behind the pool: got %v, want it gone", dirs[0], err)
+		t.Errorf("folder %s after the end of the pool: got %v, want it deleted", dirs[0], err)
 	}
 }
 
@@ -114,12 +114,12 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 	first := cluster.Start(t)
 	if _, err := os.Stat(abandoned); !os.IsNotExist(err) {
-		t.Errorf("folder %s that no process holds: got %v, want it gone", abandoned, err)
+		t.Errorf("folder %s that no process locks: got %v, want it deleted", abandoned, err)
 	}
 	second := cluster.Start(t)
 	first.MustKubectl("create", "namespace", "only-here")
 	if out := second.Kubectl("get", "namespace", "only-here"); out.ExitCode == 0 {
-		t.Errorf("an object of one cluster is seen in the other:\n%v", out)
+		t.Errorf("the second cluster has an object of the first:\n%v", out)
 	}
 }
 
@@ -189,7 +189,7 @@ func auditCountsExactly(t *testing.T, c *cluster.Cluster) {
 	}
 	mark := c.Audit().Mark()
 	if got := c.Audit().Since(0, ours); len(got) != 1 || got[0].Verb != "watch" || !got[0].Ended.IsZero() {
-		t.Errorf("before the mark: got\n%s\nwant one watch that goes on", got)
+		t.Errorf("before the mark: got\n%s\nwant one open watch", got)
 	}
 
 	const n = 20

@@ -21,7 +21,7 @@ func (s *Server) Etcd(t testing.TB) int {
 	t.Helper()
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.Pid()))
 	if err != nil {
-		t.Fatalf("penstock: looking for the processes that it has started: %v", err)
+		t.Fatalf("penstock: finding the processes that it has started: %v", err)
 	}
 	for _, thread := range threads {
 		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", s.Pid(), thread.Name()))

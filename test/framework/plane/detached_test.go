@@ -56,7 +56,7 @@ func TestUpIsIdempotent(t *testing.T) {
 		t.Errorf("a second Up changed the processes (-first +second):\n%s", diff)
 	}
 	if first.Kubeconfig() != second.Kubeconfig() || first.url() != second.url() {
-		t.Errorf("a second Up found %s %s, the first one %s %s", second.Kubeconfig(), second.url(), first.Kubeconfig(), first.url())
+		t.Errorf("a second Up returned %s %s, the first Up %s %s", second.Kubeconfig(), second.url(), first.Kubeconfig(), first.url())
 	}
 
 	// One program is killed: Up starts a new plane and removes the old processes.
@@ -102,7 +102,7 @@ func TestDown(t *testing.T) {
 	t.Parallel()
 	t.Run("NothingThere", func(t *testing.T) {
 		if err := Down(t.Context(), folder(t)); err != nil {
-			t.Errorf("Down where nothing is: %v", err)
+			t.Errorf("Down in an empty folder: %v", err)
 		}
 	})
 	t.Run("ForeignFolder", func(t *testing.T) {
@@ -111,10 +111,10 @@ func TestDown(t *testing.T) {
 		write(t, file, "mine")
 		var foreign *foreignError
 		if err := Down(t.Context(), dir); !errors.As(err, &foreign) {
-			t.Errorf("Down on somebody's folder: got %v, want a refusal", err)
+			t.Errorf("Down on a folder of another program: got %v, want a refusal", err)
 		}
 		if _, err := os.Stat(file); err != nil {
-			t.Errorf("Down on somebody's folder touched it: %v", err)
+			t.Errorf("Down on a folder of another program changed it: %v", err)
 		}
 	})
 }

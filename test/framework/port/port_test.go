@@ -58,7 +58,7 @@ func TestFree(t *testing.T) {
 	}
 	if ports, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
 		if lowest, _ := strconv.Atoi(strings.Fields(string(ports))[0]); lowest <= last {
-			t.Errorf("the kernel gives ports from %d on, and ours end at %d", lowest, last)
+			t.Errorf("the kernel assigns ports from %d on, but ours end at %d", lowest, last)
 		}
 	}
 
@@ -68,7 +68,7 @@ func TestFree(t *testing.T) {
 	}
 	taken, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(chosen+1))
 	if err != nil {
-		t.Skipf("port %d is another's by now", chosen+1)
+		t.Skipf("another process has taken port %d", chosen+1)
 	}
 	defer taken.Close()
 	if next, err := Free(); err != nil || next == chosen+1 {

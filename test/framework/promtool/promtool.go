@@ -31,7 +31,7 @@ func Check(t testing.TB, root string, series map[string]string, at string, expre
 		tests = append(tests, values{"expr": expression, "eval_time": at, "exp_samples": []values{{"labels": "{}", "value": 1}}})
 	}
 	if len(tests) == 0 {
-		t.Fatal("there is no expression")
+		t.Fatal("no alert has an expression")
 	}
 	rules, err := os.ReadFile(filepath.Join(root, "artifacts/monitoring/prometheusrule.yaml"))
 	if err != nil {

@@ -36,10 +36,10 @@ func TestReceiver(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := to.Await(t, "it", Of("Failed", "p", true)); got.Key != key {
-		t.Errorf("it is signed with %q", got.Key)
+		t.Errorf("the event is signed with %q", got.Key)
 	}
 	to.Answer(http.StatusTeapot)
 	if err := at.Send(t.Context(), outbound.Dialer{}, body, time.Now()); err == nil {
-		t.Error("it was taken")
+		t.Error("the receiver accepted the event")
 	}
 }

@@ -227,7 +227,7 @@ func (c *campaign) meanwhile(t testing.TB, lasting time.Duration) {
 	begun, before := time.Now(), c.journal.acknowledged()
 	c.set.eventually(t, "a write to be acknowledged while something is broken", func(context.Context) error {
 		if c.journal.acknowledged() <= before {
-			return fmt.Errorf("none was")
+			return fmt.Errorf("no write was acknowledged")
 		}
 		return nil
 	})
@@ -255,7 +255,7 @@ func (c *campaign) failover(t testing.TB, lost *replica) string {
 			}
 		}
 		if answered == 0 || took == 0 {
-			return fmt.Errorf("acknowledged: %v, another leads: %v", answered > 0, took > 0)
+			return fmt.Errorf("a write was acknowledged: %v, another replica leads: %v", answered > 0, took > 0)
 		}
 		return nil
 	})
