@@ -35,7 +35,7 @@ func adoptHelm(ctx context.Context, d *demo) {
 	d.show(ctx, "penstock adopt helm "+buoy+" -n "+buoy)
 	after := get(d.cluster.deployment(ctx, id))
 	same := after.UID == before.UID && after.Generation <= before.Generation+1 && image(after) == image(before)
-	d.claim(same, "the Deployment is the one that Helm made, with the Pods that it had", fmt.Sprintf("uid %s, image %s", before.UID, image(before)),
+	d.claim(same, "the same Deployment and the same Pods: nothing was replaced", fmt.Sprintf("uid %s, image %s", before.UID, image(before)),
 		fmt.Sprintf("uid %s, image %s, generation %d", after.UID, image(after), after.Generation))
 	d.show(ctx, "kubectl penstock history "+buoy)
 	began := time.Now()

@@ -59,7 +59,7 @@ func (d *demo) listPackages(ctx context.Context) {
 		{"kubectl get cpkg", "", []string{"NAME", catalogPackage, catalogName, "stable", "1.2.0"}},
 		{"kubectl get cpkg lighthouse --subresource=versions", "", []string{"1.2.0", "1.1.0", "1.0.0"}},
 		{
-			"kubectl get cpkg lighthouse --subresource=graph", "packages, versions and upgrades are read with kubectl, and no jq",
+			"kubectl get cpkg lighthouse --subresource=graph", "kubectl lists packages, versions and upgrades, without jq",
 			[]string{"candidate", "stable", "1.0.0"},
 		},
 	} {

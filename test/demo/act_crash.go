@@ -20,7 +20,7 @@ func crash(ctx context.Context, d *demo) {
 	before, former := d.wanted, d.current
 	then := get(d.cluster.read(ctx, before))
 	d.onNodes(ctx, "cordon")
-	d.note("new Pods have to wait, so that the rollout is not over before the kill")
+	d.note("new Pods must wait, so that the rollout does not end before the kill")
 	name := d.killInTheMiddle(ctx, before)
 	d.withoutPenstock(ctx)
 	d.onNodes(ctx, "uncordon")
@@ -125,7 +125,7 @@ func (d *demo) withoutPenstock(ctx context.Context) {
 	d.command(command)
 	out := get(d.shell.run(ctx, command))
 	d.output(out.Stderr + out.Stdout)
-	d.claim(out.ExitCode != 0, "kubectl says that the API is away, and does not say that there are no revisions",
+	d.claim(out.ExitCode != 0, "kubectl reports that the API is unavailable, not that there are no revisions",
 		"an error", out.Stdout)
 	d.show(ctx, d.getDeployments(""))
 	d.serves(ctx, "still available, without Penstock")

@@ -68,18 +68,18 @@ func (d *demo) told(ctx context.Context, target manifest.ID) {
 		return len(missingFrom(said, parts...)) == 0
 	})
 	if err != nil {
-		panic(stop{&failure{claim: "an event says who changed what", want: "one with " + strings.Join(parts, ", "), got: said}})
+		panic(stop{&failure{claim: "an event names the change and its writer", want: "one with " + strings.Join(parts, ", "), got: said}})
 	}
 	d.show(ctx, fmt.Sprintf("kubectl get events --field-selector involvedObject.name=%s,reason=Repaired "+
 		"-o custom-columns=MESSAGE:.message", d.current))
-	d.ok("the event names the object, the field and who changed it")
+	d.ok("the event names the object, the field and its writer")
 }
 
 // calm waits until the Pods of the edited template are deleted and the revision is settled again.
 func (d *demo) calm(ctx context.Context, target manifest.ID) {
 	err := d.cluster.followDeployment(ctx, target, complete)
 	if err != nil {
-		panic(stop{&failure{claim: short(target) + " has the replicas that it should have", want: "that within " + patience.String(), got: err.Error()}})
+		panic(stop{&failure{claim: short(target) + " has its replicas again", want: "that within " + patience.String(), got: err.Error()}})
 	}
 	d.follow(ctx, d.current, d.current+" is available again", newProgress(time.Now(), nil), rolledOut)
 }

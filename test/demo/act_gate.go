@@ -29,7 +29,7 @@ func gate(ctx context.Context, d *demo) {
 	d.quiet(ctx, fmt.Sprintf(`kubectl wait clusterextension/%s --for=jsonpath='{.status.conditions[?(@.type=="Ready")].reason}'=Held --timeout=%s`, teamExtension, patience))
 	d.ok("the rollback of the act before still holds")
 	out = d.show(ctx, "kubectl get revisionhistory "+teamExtension)
-	d.claim(strings.Contains(out, "taken over from revision 1 of its Helm release"), "the trip is a revision, and nothing of the history is lost", "a row that says so", out)
+	d.claim(strings.Contains(out, "taken over from revision 1 of its Helm release"), "the switch is a revision, and the history is complete", "a row that says so", out)
 }
 
 // turnGate restarts Penstock with more flags, and waits until Available of the team's extension has

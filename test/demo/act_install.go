@@ -91,7 +91,7 @@ func (d *demo) introduce(took time.Duration) {
 	}
 	d.ok("Kubernetes %s on loopback after %s: etcd, kube-apiserver, controller-manager, scheduler",
 		version.GitVersion, seconds(took))
-	d.note("its one node is simulated by kwok: no containers, no images are pulled, Pods just become ready")
+	d.note("kwok simulates its one node: no containers run, no images are pulled, and Pods become ready at once")
 }
 
 func (d *demo) startPenstock(ctx context.Context, more ...string) {

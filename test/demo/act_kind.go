@@ -31,28 +31,28 @@ func chartKind(ctx context.Context, d *demo) {
 	}{
 		{
 			command: "kubectl apply -f " + quoted(filepath.Join(d.central(), "central.yaml")),
-			claim:   "it is installed, and every column says what is",
+			claim:   "it is installed, and every column shows the present state",
 			want:    shown{"4.9.0", "admin-password", "StackRox Central Services has been installed.", "True", report.ReasonReconcileSuccessful},
 		},
 		{
 			command: `kubectl patch central -n stackrox stackrox-central-services --type=merge -p '{"spec":{"scanner":{"replicas":2}}}'`,
-			claim:   "a change of its spec is a revision that waits",
+			claim:   "a change of its spec makes a revision that waits",
 			want:    shown{"4.9.0", "admin-password", "central-stackrox-2 waits for approval", "True", report.ReasonReconciling},
 		},
 		{
 			command: "kubectl get cer central-stackrox-2 --subresource=diff &&\nkubectl penstock resume central-stackrox-2 --yes",
-			claim:   "what it would change was read before it was done",
+			claim:   "its changes were read before they were made",
 			want:    shown{"4.9.0", "admin-password", "StackRox Central Services has been installed.", "True", report.ReasonReconcileSuccessful},
 		},
 		{
 			command: `kubectl patch central -n stackrox stackrox-central-services --type=merge -p '{"spec":{"scanner":{"replicas":-1}}}'`,
-			claim:   "a spec that cannot be leaves what is installed as it is, and says why",
+			claim:   "an impossible spec changes no installed object, and status has the reason",
 			want:    shown{"4.9.0", "admin-password", "the chart cannot be rendered", "True", report.Irreconcilable},
 		},
 		{
 			command: `kubectl patch central -n stackrox stackrox-central-services --type=merge -p '{"spec":{"scanner":{"replicas":2}}}' &&` +
 				"\nkubectl scale -n stackrox deployment/scanner --replicas=0",
-			claim: "repaired; somebody who scales a workload down is left alone, and it is told at once",
+			claim: "the spec is valid again; the replicas that a user scales down stay so, and status reports them at once",
 			want:  shown{"4.9.0", "admin-password", "StackRox Central Services has been installed.", "False", report.ReasonReconcileSuccessful},
 		},
 		{

@@ -37,7 +37,7 @@ func names(ctx context.Context, d *demo) {
 	d.emptied(ctx, dir)
 	out := d.show(ctx, fmt.Sprintf("kubectl delete cer %s-2 --dry-run=server 2>&1 | head -n 4", namesExtension))
 	missing := missingFrom(out, fmt.Sprintf("Warning: would delete %s: %d ClusterRole", text.Count(namedRoles, "object"), namedRoles), "Warning: would delete ClusterRole.rbac.authorization.k8s.io hashed-b2-01")
-	d.claim(len(missing) == 0, "a deletion that is tried out says what would go", "how many objects of which kinds, and their names", "without "+strings.Join(missing, ", "))
+	d.claim(len(missing) == 0, "a dry-run of a deletion lists the objects that it would delete", "how many objects of which kinds, and their names", "without "+strings.Join(missing, ", "))
 	d.show(ctx, fmt.Sprintf("kubectl delete cer -l penstock.dev/chain=%s", namesExtension))
 }
 
@@ -60,7 +60,7 @@ func (d *demo) emptied(ctx context.Context, dir string) {
 	}
 	d.show(ctx, fmt.Sprintf("kubectl get cer %s -o jsonpath='{.status.conditions[?(@.type==\"Stalled\")].message}{\"\\n\"}'", name))
 	found := get(d.cluster.read(ctx, refs(asked)))
-	d.claim(len(found) == len(refs(asked)), "3.0.0 lacks the roles by mistake: all of them are still there, and the message has the command that lets them go",
+	d.claim(len(found) == len(refs(asked)), "3.0.0 lacks the roles by mistake: all of them still exist, and the message has the command that deletes them",
 		text.Count(len(refs(asked)), "object"), text.Count(len(found), "object"))
 }
 
@@ -72,7 +72,7 @@ func (d *demo) refusedAtTheDoor(ctx context.Context, path string) {
 	}
 	out := d.show(ctx, fmt.Sprintf("! kubectl create -f %s 2>&1", quoted(path)))
 	missing := missingFrom(out, "env", "LEVEL", "items 0 and 1")
-	d.claim(len(missing) == 0, "an environment variable that is there twice is refused before anything is written, with its place",
+	d.claim(len(missing) == 0, "a duplicate environment variable is refused before any write, with its place",
 		"the field, the name and both places", "without "+strings.Join(missing, ", "))
 }
 

@@ -54,7 +54,7 @@ func (d *demo) define(ctx context.Context) {
 	d.show(ctx, fmt.Sprintf("kubectl apply -f %s &&\nkubectl wait --for=condition=AccessGranted configprofiledef/%s --timeout=180s", quoted(file), ownName))
 	d.show(ctx, "kubectl get clusterrole penstock-profile-"+ownName+` -o jsonpath='{range .rules[*]}{.resources[0]}{" "}{.resourceNames}{" "}{.verbs}{"\n"}{end}'`)
 	lines := bytes.Count(raw, []byte("\n"))
-	d.claim(lines <= 40, fmt.Sprintf("%d lines of YAML are a profile, and may do what they declare and nothing else", lines), "40 lines at most", fmt.Sprint(lines))
+	d.claim(lines <= 40, fmt.Sprintf("%d lines of YAML are a profile, which can do only what they declare", lines), "40 lines at most", fmt.Sprint(lines))
 }
 
 // waitForWindow creates a plan with a closed window, and approves it.
@@ -64,7 +64,7 @@ func (d *demo) waitForWindow(ctx context.Context) {
 	plan := d.reached(ctx, v1alpha1.PhaseReviewRequired)
 	out := d.show(ctx, "kubectl get configplan "+ownName+" -o custom-columns=IMPACT:.status.impactSeverity,WHY:.status.items[0].impactReason")
 	missing := append(missingFrom(out, "High", "4 nodes reboot in 2 waves"), missingFrom(plan.Status.Items[0].Diff, "topologyManagerPolicy: "+ownPolicy)...)
-	d.claim(len(missing) == 0, "reviewers are told how many nodes reboot by an expression of the profile", "impact, reason and diff", "without "+strings.Join(missing, ", "))
+	d.claim(len(missing) == 0, "an expression of the profile tells reviewers how many nodes reboot", "impact, reason and diff", "without "+strings.Join(missing, ", "))
 	d.approve(ctx, "tonight")
 	plan = d.reached(ctx, v1alpha1.PhaseScheduled)
 	d.output(plan.Status.Message)
@@ -89,18 +89,18 @@ func (d *demo) takeBack(ctx context.Context, before string) {
 	plan := d.reached(ctx, v1alpha1.PhaseDrifted)
 	d.output(plan.Status.Message)
 	if missing := missingFrom(plan.Status.Message, "topologyManagerPolicy", stranger); len(missing) > 0 {
-		panic(stop{&failure{claim: "the drift is told", want: "the field and who changed it", got: plan.Status.Message}})
+		panic(stop{&failure{claim: "the drift is reported", want: "the field and its writer", got: plan.Status.Message}})
 	}
 	d.show(ctx, fmt.Sprintf("kubectl penstock plan undo %s >/dev/null", ownName))
 	plan = d.reached(ctx, v1alpha1.PhaseReviewRequired)
 	if way := plan.Status.Items[0]; way.ImpactSeverity != v1alpha1.ImpactHigh || !strings.Contains(way.ImpactReason, "4 nodes reboot") {
-		panic(stop{&failure{claim: "the way back says that nodes reboot", want: "High, 4 nodes", got: string(way.ImpactSeverity) + ", " + way.ImpactReason}})
+		panic(stop{&failure{claim: "the undo plan states that nodes reboot", want: "High, 4 nodes", got: string(way.ImpactSeverity) + ", " + way.ImpactReason}})
 	}
 	d.approve(ctx, "no NUMA after all")
 	d.execution(ctx, func(*v1alpha1.ConfigurationPlan) {})
 	d.hasPolicy(ctx, "", "the KubeletConfig is gone")
 	now := d.rendered(ctx)
-	d.claim(now == before, "all nodes have the configuration of before", before, now)
+	d.claim(now == before, "all nodes have their earlier configuration", before, now)
 }
 
 // daily returns the schedule of a window that opens daily at a time, in UTC.

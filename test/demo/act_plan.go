@@ -44,7 +44,7 @@ func draftPlan(ctx context.Context, d *demo) {
 
 // standIn installs the kinds that the plan needs, and simulates the rollout of pools.
 func (d *demo) standIn(ctx context.Context) {
-	d.note("this cluster has none of that: reduced definitions and pools of nodes that do not exist stand in for it")
+	d.note("this cluster has none of these operators: reduced definitions and simulated pools of nodes replace them")
 	definitions, objects := filepath.Join(d.Plans, "definitions.yaml"), filepath.Join(d.Plans, "cluster.yaml")
 	d.show(ctx, fmt.Sprintf("kubectl apply -f %s >/dev/null &&\nkubectl wait --for=condition=Established -f %s --timeout=180s >/dev/null &&\nkubectl apply -f %s",
 		quoted(definitions), quoted(definitions), quoted(objects)))
@@ -71,7 +71,7 @@ func (d *demo) rollPools(ctx context.Context, step, delay time.Duration) {
 func (d *demo) review(ctx context.Context) {
 	out := d.show(ctx, "kubectl penstock plan show "+planName)
 	missing := missingFrom(out, "impact High", "4 nodes reboot", "takes .spec.deschedulingIntervalSeconds", "hash sha256:")
-	d.claim(len(missing) == 0, "impact, whose fields are taken, the lines, and the hash are on one screen", "all of them", "without "+strings.Join(missing, ", "))
+	d.claim(len(missing) == 0, "one screen shows the impact, the owners of the taken fields, the lines and the hash", "all of them", "without "+strings.Join(missing, ", "))
 }
 
 // descheduler returns the present KubeDescheduler.

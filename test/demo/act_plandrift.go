@@ -18,7 +18,7 @@ func planDrift(ctx context.Context, d *demo) {
 	began := time.Now()
 	plan := d.reached(ctx, v1alpha1.PhaseDrifted)
 	d.claim(len(missingFrom(plan.Status.Message, ".spec.mode", stranger)) == 0,
-		fmt.Sprintf("told after %s, with the field and who changed it", seconds(time.Since(began))), "a message with .spec.mode and "+stranger, plan.Status.Message)
+		fmt.Sprintf("reported after %s, with the field and its writer", seconds(time.Since(began))), "a message with .spec.mode and "+stranger, plan.Status.Message)
 	d.output(plan.Status.Message)
 	d.show(ctx, "kubectl get configurationprofiles")
 	d.mode(ctx, "Predictive", "nothing was put back")

@@ -44,10 +44,10 @@ func reviewedUpgrade(ctx context.Context, d *demo) {
 	d.quiet(ctx, fmt.Sprintf("kubectl wait --for=create cer/%s-3 --timeout=%s", lantern, patience))
 	out := d.show(ctx, fmt.Sprintf(`kubectl get cer %s-3 -o jsonpath='{.metadata.annotations.penstock\.dev/lifecycle-reason}{"\n"}'`, lantern))
 	d.claim(strings.Contains(out, "RightsGained") && strings.Contains(out, "it reads Secrets"), "1.2.0 gains rights: it waits, and names the notes that hold it", "RightsGained", out)
-	d.receives(ctx, to, "WaitingForApproval", "the receiver is told, and may be a chat or Alertmanager")
+	d.receives(ctx, to, "WaitingForApproval", "the receiver gets the event; it can be a chat or Alertmanager")
 	d.show(ctx, fmt.Sprintf("kubectl penstock upgrade %s --yes --stat", lantern))
 	version := d.quiet(ctx, fmt.Sprintf("kubectl wait clusterextension/%s --for=jsonpath='{.status.install.bundle.version}'=1.2.0 --timeout=%s && kubectl delete maintenancewindow tonight", lantern, patience))
-	d.claim(version != "", "approved by somebody who has read it, and rolled out in their name", "1.2.0", version)
+	d.claim(version != "", "approved by a user who has read it, and rolled out in that user's name", "1.2.0", version)
 	d.receives(ctx, to, "Completed", "")
 	d.quiet(ctx, "kubectl delete secret chat -n penstock-system --ignore-not-found")
 }

@@ -19,7 +19,7 @@ func rollback(ctx context.Context, d *demo) {
 	name := d.next()
 	began := time.Now()
 	out := d.show(ctx, fmt.Sprintf("kubectl penstock rollback %s --cause \"%s cannot get its image\" --stat --yes", d.Name, stuck))
-	d.claim(strings.HasPrefix(out, stuck+" → "+name+": "), fmt.Sprintf("the rollback is a revision of its own, %s; what it changes was shown before", name), name, out)
+	d.claim(strings.HasPrefix(out, stuck+" → "+name+": "), fmt.Sprintf("the rollback is a new revision, %s; its changes were shown before", name), name, out)
 	revision := d.take(ctx, name)
 	d.sameContent(ctx, worked, revision)
 	d.follow(ctx, name, name+" is rolled out", newProgress(began, nil), rolledOut)

@@ -27,7 +27,7 @@ func silence(ctx context.Context, d *demo) {
 	}
 	d.claim(len(heard.offenders) == 0,
 		fmt.Sprintf("%s from Penstock in %.0f s: %s", text.Count(len(requests), "request"), d.Silence.Seconds(), heard),
-		"no others than watches, its lease, and reviews of those who ask it", heard.String())
+		"only watches, its lease, and access reviews for requests", heard.String())
 	d.ok("none of the %s was read, none was written", text.Count(len(d.wanted), "object"))
 	d.checkStore(ctx)
 }
@@ -35,7 +35,7 @@ func silence(ctx context.Context, d *demo) {
 // checkStore checks the store while it is served: nothing is damaged, and no garbage is left.
 func (d *demo) checkStore(ctx context.Context) {
 	out := d.show(ctx, "penstock fsck --data-dir "+quoted(filepath.Join(d.dir, "data")))
-	d.claim(strings.HasPrefix(out, "the store is sound"), "the store is sound, and nothing is left over in it", "no problem", out)
+	d.claim(strings.HasPrefix(out, "the store is sound"), "the store is sound, and has no leftover records", "no problem", out)
 }
 
 // settle waits for the writes after the last change. Seconds after it, Penstock writes the progress

@@ -105,7 +105,7 @@ func (d *demo) describe(ctx context.Context, name string, stuck culprit) {
 func (d *demo) showCause(ctx context.Context, name string, stuck culprit) {
 	out := d.show(ctx, fmt.Sprintf("kubectl get cer %s --subresource=objects | grep Unready", name))
 	missing := missingFrom(out, stuck.id.Name, "Unready", "ImagePull")
-	d.claim(len(missing) == 0, "the object that is not ready, and why, without a look at its Pods: the image cannot be pulled", "both", "without "+strings.Join(missing, ", "))
+	d.claim(len(missing) == 0, "it names the object and the reason, without a search through Pods: the image cannot be pulled", "both", "without "+strings.Join(missing, ", "))
 }
 
 // missingFrom returns the parts that a text lacks. Line breaks do not matter.

@@ -54,7 +54,7 @@ func teamInstall(ctx context.Context, d *demo) {
 	d.show(ctx, grant+" &&\n"+fmt.Sprintf("kubectl create rolebinding installer -n %s --role=installer --user=%s", teamSpace, teamName))
 	d.show(ctx, fmt.Sprintf("kubectl wait clusterextension/%s --for=condition=Ready --timeout=%s", teamExtension, patience))
 	who := d.quiet(ctx, "kubectl get cer light-1 -o jsonpath='{.status.requestedBy.username}'")
-	d.claim(who == teamName, "installed in the name of "+who+", with the rights of that namespace and no others", teamName, who)
+	d.claim(who == teamName, "installed in the name of "+who+", with only the rights of that namespace", teamName, who)
 }
 
 // step is a command of the team, with its expected exit code and output.
@@ -74,7 +74,7 @@ func teamUpgrade(ctx context.Context, d *demo) {
 	for _, next := range []step{
 		{asTeam + "upgrade light --dry-run", 1, []string{"1.1.0 proposed, from channel stable", "light: green"}, "the catalog has a newer version: it waits, and its diff is the review"},
 		{asTeam + "upgrade light --yes --stat", 0, nil, "approved by the digest of that diff, with the rights of who approves"},
-		{asTeam + "upgrade light --version 1.2.0 --yes --timeout 2s", exitTimeout, []string{"1.2.0: Active"}, "1.2.0 does not get ready: it says what holds it back, and 1.1.0 serves"},
+		{asTeam + "upgrade light --version 1.2.0 --yes --timeout 2s", exitTimeout, []string{"1.2.0: Active"}, "1.2.0 does not get ready: status has the reason, and 1.1.0 serves"},
 		{asTeam + "upgrade light --version 1.2.1 --yes", 0, nil, "a version that is stuck is corrected by asking for another one"},
 		{asTeam + "rollback light --yes --stat --cause 'the light is too bright'", 0, nil, ""},
 	} {

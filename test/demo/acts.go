@@ -29,17 +29,17 @@ func acts() []act {
 		{
 			title: "install", skip: always, play: install,
 			why: "`kubectl apply` sends everything at once and returns before anything works. " +
-				"Penstock goes phase by phase, and no phase begins before the one before it works.",
+				"Penstock goes phase by phase: a phase begins when the objects of the earlier phase work.",
 		},
 		{
 			title: "what would an upgrade change?", skip: withoutUpgrade, play: preview,
-			why: "Release notes say what somebody remembered. A revision is content: put it there paused, read the difference, " +
-				"computed from what is stored, and decide then.",
+			why: "Release notes list only the changes that their author remembered. A revision has the whole content: create it paused, read the diff, " +
+				"which the server computes from stored content, and then decide.",
 		},
 		{
 			title: "upgrade", skip: withoutUpgrade, play: upgrade,
-			why: "What a new version no longer has stays behind in most clusters for ever. " +
-				"Penstock knows what it wrote: the rest is pruned, and nothing else is touched.",
+			why: "In most clusters, objects that a new version no longer contains stay forever. " +
+				"Penstock knows the objects that it wrote: it deletes those that the new version lacks, and touches nothing else.",
 		},
 		{
 			title: "an upgrade that gets stuck", skip: withoutDeployment, play: stick,
@@ -47,100 +47,100 @@ func acts() []act {
 		},
 		{
 			title: "rollback", skip: withoutDeployment, play: rollback,
-			why: "Going back is a revision like any other: the next one, with the content of the one that worked. " +
-				"Nobody has to find the old manifests, and the history says who went back and why.",
+			why: "A rollback is the next revision, with the content of an earlier revision that worked. " +
+				"Nobody searches for old manifests, and the history names the user and the cause.",
 		},
 		{
 			title: "what is different in the cluster?", skip: withoutDeployment, play: compareLive,
-			why: "Before anything is written, one wants to know what the cluster has that the revision has not. " +
-				"The API server is asked what a rollout would change, and says so without changing it.",
+			why: "Before a rollout, an administrator wants to see the differences between the cluster and the revision. " +
+				"The API server computes the changes of a rollout by dry-run, without a write.",
 		},
 		{
 			title: "drift", skip: withoutDeployment, play: drift,
-			why: "Somebody edits a Deployment by hand, and nobody knows until it hurts. " +
-				"Penstock puts back what it owns, and says who had changed which field.",
+			why: "A user edits a Deployment by hand, and nobody knows until it fails. " +
+				"Penstock restores the fields that it owns, and names the writer of each change.",
 		},
 		{
 			title: "an operator with other names in each version", skip: always, play: names,
-			why: "OLM names roles by a hash, so every upgrade deletes dozens of objects, and an alarm that always rings is switched off. " +
-				"Penstock counts what is lost, not what is replaced, and asks when a version lacks what it had.",
+			why: "OLM names roles by a hash, so every upgrade deletes dozens of objects. An alarm that always rings is switched off. " +
+				"Penstock counts lost objects, not replaced ones, and asks when a version lacks too many of them.",
 		},
 		{
 			title: "kill -9 in the middle of a rollout", skip: withoutUpgradeOrDeployment, play: crash,
-			why: "Whatever rolls out software gets killed while it does. No workload may depend on it, and what it began it must finish.",
+			why: "Every program can be killed during a rollout. No workload may depend on it, and the restarted program must finish the rollout.",
 		},
 		{
-			title: "what Helm has installed", skip: always, play: adoptHelm,
-			why: "Nearly everybody has their software installed already. Taking it over must restart nothing, and bring its history along; " +
-				"and Helm's notes stay, so that there is a way back.",
+			title: "adopt a Helm release", skip: always, play: adoptHelm,
+			why: "Most clusters already have their software. Adoption must restart no Pod, and must keep the history. " +
+				"Helm's Secrets stay, so that the release can go back to Helm.",
 		},
 		{
-			title: "a plan for what belongs to others", skip: always, play: draftPlan,
-			why: "Tuning a cluster means to write what other operators own, and one line of it can reboot every node. " +
-				"A ConfigurationPlan says beforehand what changes, what that disturbs, and whose fields are taken. Then it waits.",
+			title: "a plan for objects of other operators", skip: always, play: draftPlan,
+			why: "Tuning a cluster means to write objects of other operators, and one line can reboot every node. " +
+				"A ConfigurationPlan lists the changes, the disruption and the fields taken from other managers. Then it waits.",
 		},
 		{
 			title: "approve, execute, wait", skip: always, play: executePlan,
-			why: "An approval is of one plan, by its hash: whatever has changed meanwhile was not approved. " +
-				"Items go one after the other, and the next one begins when the nodes of the one before are really through.",
+			why: "A user approves one plan by its hash: a changed plan needs another approval. " +
+				"Items run one after the other. An item begins when the nodes of the earlier item have finished.",
 		},
 		{
-			title: "somebody changes it back", skip: always, play: planDrift,
-			why: "Fighting with another controller over a field helps nobody. Penstock says who changed what, and leaves it so " +
-				"until somebody approves to put it back.",
+			title: "another user changes it back", skip: always, play: planDrift,
+			why: "Two controllers that fight over a field help nobody. Penstock names the change and its writer, and changes nothing " +
+				"until a user approves a plan to restore it.",
 		},
 		{
 			title: "undo", skip: always, play: undoPlan,
-			why: "What a run has set was captured before it. Going back is a plan as well: computed, reviewed, approved.",
+			why: "Penstock saved the earlier values before the run. To go back is a plan, too: computed, reviewed, approved.",
 		},
 		{
-			title: "a profile of one's own", skip: always, play: ownProfile,
-			why: "What one needs next is no profile that Penstock brings. Forty lines say what should be there; " +
-				"what they may touch, when it happens and the way back are not left to their author.",
+			title: "a profile of your own", skip: always, play: ownProfile,
+			why: "The next change that an administrator needs is in no built-in profile. Forty lines describe the wanted objects. " +
+				"Penstock decides the rest: which objects a profile can touch, when the plan runs, and how to undo it.",
 		},
 		{
-			title: "what could be installed?", skip: always, play: catalog,
-			why: "A user who wants to know what a catalog offers, and what an upgrade to it would change, needs jq and a free afternoon. " +
+			title: "what can be installed?", skip: always, play: catalog,
+			why: "To see the packages of a catalog, and the changes of an upgrade, users need jq and a free afternoon. " +
 				"Penstock lists packages, versions and upgrades with kubectl, and compares a version before anything is stored.",
 		},
 		{
 			title: "a team installs a package", skip: always, play: teamInstall,
-			why: "An installer with all rights lends them to everybody who may ask it. A ClusterExtension acts in the name of who wrote it, " +
-				"and says which rights are missing.",
+			why: "An installer with all rights lends them to every user who can ask it. A ClusterExtension acts in the name of its author, " +
+				"and its status lists missing rights.",
 		},
 		{
-			title: "versions come, and one is stuck", skip: always, play: teamUpgrade,
-			why: "An upgrade that nobody has read is a surprise, one that is stuck must not lock its owner out, and what was rolled back must not come again overnight.",
+			title: "new versions, and one gets stuck", skip: always, play: teamUpgrade,
+			why: "An upgrade that nobody has read is a surprise. A stuck upgrade must not lock out its owner, and a version that was rolled back must not return overnight.",
 		},
 		{
 			title: "to Helm and back", skip: withoutGate, play: gate,
-			why: "Who takes up another engine wants a way back that costs nothing. One flag gives all extensions to Helm, and without it they come back: " +
-				"the objects are not touched.",
+			why: "Teams that try another engine want a cheap way back. One flag hands all extensions to Helm, and without it they come back: " +
+				"no object changes.",
 		},
 		{
 			title: "catalogs that follow the cluster", skip: always, play: followTemplates,
-			why: "A catalog for another version of Kubernetes offers operators that do not work. Its image follows the cluster, or a field that somebody released, " +
-				"and nobody reads by it what they cannot.",
+			why: "A catalog for another version of Kubernetes offers operators that do not work. An image template follows the version of the cluster, or a field that its author can read, " +
+				"and shows nobody a value that they cannot read.",
 		},
 		{
 			title: "a kind made of a chart", skip: always, play: chartKind,
-			why: "Many operators do nothing but turn one resource into a Helm release, and their status is as old as their last run. " +
-				"A ChartKind does it without an operator, and `kubectl get` says what is, at every moment.",
+			why: "Many operators only turn a custom resource into a Helm release, and their status is as old as their last run. " +
+				"A ChartKind does it without an operator, and `kubectl get` always shows the present state.",
 		},
 		{
 			title: "an upgrade that gains rights", skip: always, play: reviewedUpgrade,
-			why: "A person who approves everything reads nothing, and one who approves nothing sleeps badly. An upgrade that changes nothing of note comes by itself, in its window; " +
-				"what gains rights, deletes or narrows waits for somebody, and says why.",
+			why: "A user who approves every upgrade reads none, and a user who must approve each upgrade sleeps badly. An upgrade without notable changes begins by itself, in its window. " +
+				"An upgrade that gains rights, deletes data or narrows a schema waits for a person, with the reason.",
 		},
 		{
 			title: "rolled back by a metric", skip: withoutOutside, play: judgedByMetrics,
-			why: "Everything is ready, and users see errors. A MetricCheck asks the metric service before a version counts as good: " +
-				"a No rolls it back, and no answer is no Yes.",
+			why: "Every Pod is ready, and users see errors. A MetricCheck queries the metric service before a version counts as good: " +
+				"No rolls the version back, and a missing answer never counts as Yes.",
 		},
 		{
 			title: "silence", skip: always, play: silence,
-			why: "Controllers that look at everything again and again wear the API server down. " +
-				"While nothing happens, Penstock keeps its lease and answers who asks it, and that is all.",
+			why: "Controllers that read everything again and again wear the API server down. " +
+				"While nothing happens, Penstock renews its lease, answers requests, and sends nothing else.",
 		},
 	}
 }

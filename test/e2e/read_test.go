@@ -157,7 +157,7 @@ func explain(w sharedPlane) {
 		out := w.Kubectl("explain", "cer.spec.phases.objects")
 		return out.Stdout, out.Stderr
 	}, func(stdout string) bool { return stdout != "" })
-	w.says(out, "KIND:       ClusterExtensionRevision", "object	<Manifest>", "manifest is at the subresource manifests")
+	w.says(out, "KIND:       ClusterExtensionRevision", "object	<Manifest>", "subresource manifests")
 	// The output fits on one screen: the schema of an object must not print Kubernetes' text about
 	// raw extensions.
 	if lines := strings.Count(out, "\n"); lines > 55 {
