@@ -53,7 +53,7 @@ func newExportCommand() *cobra.Command {
 	flags.StringSliceVar(&options.extensions, "extension", nil, "Extension to export; may be given several times. Without it, all extensions that have revisions.")
 	flags.StringVarP(&options.output, "output", "o", "", "File to write, replaced when it exists; - is standard output.")
 	if err := command.MarkFlagRequired("output"); err != nil {
-		panic(err) // The flag is not defined above.
+		panic(err) // Only an undefined flag causes an error.
 	}
 	return command
 }

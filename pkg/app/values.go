@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// valueReader reads Secrets and ConfigMaps of the host as the engine. If the default target is
-// another cluster, it reads them as this process.
+// valueReader reads Secrets and ConfigMaps of the host with the engine's identity. If the default
+// target is another cluster, it uses the identity of this process.
 type valueReader struct {
 	core     kubernetes.Interface
 	metadata metadata.Interface

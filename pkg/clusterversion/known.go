@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// freshFor is the time for which an answer is cached.
+	// freshFor is the lifetime of a cached answer.
 	freshFor   = time.Minute
 	askTimeout = 15 * time.Second
 )

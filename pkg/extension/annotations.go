@@ -18,7 +18,7 @@ const (
 	// ProgressDeadlineAnnotation is the deadline of a rollout, in minutes, 0 to 10080.
 	// spec.progressDeadlineMinutes takes precedence.
 	ProgressDeadlineAnnotation = "penstock.dev/progress-deadline-minutes"
-	// SuccessDelayAnnotation is the time for which all objects must stay available before a
+	// SuccessDelayAnnotation is the time during which all objects must stay available before a
 	// revision has succeeded, in seconds, 0 to 86400.
 	SuccessDelayAnnotation = "penstock.dev/success-delay-seconds"
 	// MetricChecksAnnotation names MetricChecks, separated by commas. All must answer Yes before a

@@ -53,8 +53,9 @@ func Unmarked(object *manifest.Object) *manifest.Object {
 	return &plain
 }
 
-// Exported returns the manifest of an approved item, to put into a repository from which another
-// tool applies it. It names the plan of its origin, but not as its governing plan.
+// Exported returns the manifest of an approved item, for a repository from which another tool
+// applies it. An annotation names the plan from which it was exported. The marks of a governing
+// plan are removed.
 func Exported(object *manifest.Object, plan, hash string) (manifest.Object, error) {
 	content := &unstructured.Unstructured{}
 	if err := content.UnmarshalJSON(Unmarked(object).JSON); err != nil {

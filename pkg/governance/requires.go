@@ -18,7 +18,7 @@ func InEffect(plan *v1alpha1.ConfigurationPlan) bool {
 }
 
 // Unmet describes what must happen before all required profiles of a plan are in effect; empty if
-// they are. all are all plans.
+// they are. The parameter all lists every plan.
 func Unmet(plan *v1alpha1.ConfigurationPlan, all []v1alpha1.ConfigurationPlan) string {
 	var said []string
 	for _, name := range plan.Spec.Requires {

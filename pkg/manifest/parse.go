@@ -37,7 +37,7 @@ var refusedMetadata = []struct{ field, reason string }{
 }
 
 // Parse returns the identity and the canonical form of a JSON object, without a digest. It is for
-// callers without the key of digests. It has the errors of Digester.FromJSON.
+// callers without the key of digests. It returns the same errors as Digester.FromJSON.
 func Parse(data []byte) (Object, error) {
 	object, err := decodeJSON(data)
 	if err != nil {

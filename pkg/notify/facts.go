@@ -55,7 +55,7 @@ type Subject struct {
 	Version   string `json:"version,omitempty"`
 }
 
-// Fact is a fact about an object that is true now.
+// Fact is a statement about an object that is true now.
 type Fact struct {
 	Type   Type
 	Reason string

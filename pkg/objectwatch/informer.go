@@ -69,7 +69,8 @@ func Find[T any](informer cache.SharedIndexInformer, key string) (object T, know
 	return object, known
 }
 
-// All returns the objects of an informer, in no order. For a nil informer it returns none.
+// All returns the objects of an informer, in no particular order. For a nil informer it returns
+// none.
 func All[T any](informer cache.SharedIndexInformer) []T {
 	if informer == nil {
 		return nil

@@ -58,8 +58,9 @@ type Watch[T Object] struct {
 	failure error
 }
 
-// New returns a watch that sends no request before Run. of is the clientset of client; fake
-// clientsets declare there which features they support. example is any object of the type.
+// New returns a watch that sends no request before Run. The parameter of is the clientset that
+// contains client: a fake clientset declares its supported features. example is any object of the
+// type.
 func New[T Object, L runtime.Object](of any, client Client[L], example T, o Options) *Watch[T] {
 	w := &Watch[T]{name: o.Name, changed: func() {}}
 	if o.Changed != nil {
@@ -122,7 +123,8 @@ func (w *Watch[T]) Run(ctx context.Context) {
 	}
 }
 
-// List returns all objects, in no order. If it returns an error, the objects are unknown.
+// List returns all objects, in no particular order. If it returns an error, the objects are
+// unknown.
 func (w *Watch[T]) List() ([]T, error) {
 	if !w.informer.HasSynced() {
 		w.mu.Lock()

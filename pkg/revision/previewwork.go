@@ -20,8 +20,8 @@ func Names() observe.Names {
 }
 
 // PreviewWork returns the engine's work for a preview of a revision. The preview treats it as the
-// only active revision of its chain, in any lifecycle state. all are the revisions of the chain.
-// The work has neither Bodies nor Save.
+// only active revision of its chain, in any lifecycle state. The parameter all lists the revisions
+// of the chain. The work has neither Bodies nor Save.
 func PreviewWork(chain string, revision *olmv1alpha1.ClusterExtensionRevision, all []olmv1alpha1.ClusterExtensionRevision, inventory store.Inventory) (rollout.Work, error) {
 	compiled, err := Layer(revision, false) // a preview ignores the order
 	if err != nil {

@@ -27,8 +27,8 @@ type Teardown struct {
 }
 
 // TeardownOf returns the effect on its objects of deleting a revision now. orphans is true if the
-// deletion request keeps the objects. all are the revisions of its extension. The cluster's
-// answers, and the need for a confirmation, are not considered.
+// deletion request keeps the objects. The parameter all lists the revisions of its extension. The
+// cluster's answers, and the need for a confirmation, are not considered.
 func TeardownOf(revision *olmv1alpha1.ClusterExtensionRevision, orphans bool, all []olmv1alpha1.ClusterExtensionRevision, inventory rollout.Inventory) Teardown {
 	var found Teardown
 	listing, policies := map[manifest.ID]*olmv1alpha1.ClusterExtensionRevision{}, map[int64]*olmv1alpha1.ClusterExtensionRevision{}

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// firstLook is the time for which an object is not ready before the engine searches for the
-	// cause. Most objects become ready sooner.
+	// firstLook is the time after which the engine searches for the reason why an object is not
+	// ready. Most objects become ready sooner.
 	firstLook = 10 * time.Second
 	// longestWait is the longest interval between two searches for an object.
 	longestWait = 5 * time.Minute
@@ -45,9 +45,9 @@ type look struct {
 	denied string
 }
 
-// schedule sets the time of the next search: the interval is half the time for which the object has
-// not been ready. So a cause in status is at most that old, and at most a minute old in the first
-// two minutes.
+// schedule sets the time of the next search: the interval is half the time during which the object
+// has not been ready. So a cause in status is at most that old, and at most a minute old in the
+// first two minutes.
 func (l *look) schedule(now time.Time, jitter func(time.Duration) time.Duration) {
 	l.next = now.Add(jitter(min(longestWait, max(firstLook, now.Sub(l.since)/2))))
 }

@@ -16,7 +16,7 @@ const (
 	// unservedRetry limits the back-off while the kind of an object is not served. A new definition
 	// ends that state, and the engine may not watch it.
 	unservedRetry = 30 * time.Second
-	// settledFor is the time for which findings about an unchanged object are reused.
+	// settledFor is the lifetime of cached findings about an unchanged object.
 	settledFor = 10 * time.Minute
 	// overtakenAllowance is the number of consecutive passes in which a write may be too late
 	// before the next write waits.

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// DeletedBy is the manager of a repair that created a deleted object again: no field names the user
-// who deleted it.
+// DeletedBy is the manager that Metrics.Repaired gets when the engine created a deleted object
+// again: no field of an object shows which user deleted it.
 const DeletedBy = "(deleted)"
 
 // Metrics records the work of the engine. Several goroutines call it, and it must return at once.

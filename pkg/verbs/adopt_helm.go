@@ -55,7 +55,7 @@ func newAdoptHelm(p Program) *cobra.Command {
 	flags.BoolVar(&options.request.Overwrite, "overwrite", false, "Overwrite objects that differ from the release, and create missing ones.")
 	flags.StringVar(&options.manager, "field-manager", "helm", "Field manager that gets the fields back (--undo): the name of the program that runs Helm.")
 	if err := command.MarkFlagRequired("namespace"); err != nil {
-		panic(err) // The flag is not defined above.
+		panic(err) // Only an undefined flag causes an error.
 	}
 	return command
 }

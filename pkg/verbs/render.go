@@ -72,7 +72,7 @@ func NewRender(p Program) *cobra.Command {
 	options.add(command.Flags())
 	for _, required := range []string{extensionFlag, "revision"} {
 		if err := command.MarkFlagRequired(required); err != nil {
-			panic(err) // The flag is not defined above.
+			panic(err) // Only an undefined flag causes an error.
 		}
 	}
 	return command

@@ -22,8 +22,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// considerations runs the first five considerations of the design as subtests on one Central. The
-// sixth is RaceConditionHandling, the seventh ScaleTesting.
+// considerations tests the first five considerations of the design as subtests on one Central.
+// RaceConditionHandling (races) tests the sixth, and ScaleTesting (scale) the seventh.
 func considerations(w shared) {
 	w.central(columned, "central: {adminPasswordSecretName: admin-password}, scanner: {scannerComponent: Enabled, replicas: 1}")
 	for _, one := range []struct {
@@ -164,8 +164,8 @@ func (w shared) progress(name string, do func(), until func(*unstructured.Unstru
 	}
 }
 
-// races is the sixth consideration: many clients write the spec at the same time, while a
-// Deployment flaps. No write is lost, and the status matches the last write.
+// races tests the sixth consideration of the design: many clients write the spec at the same time,
+// while a Deployment flaps. No write is lost, and the status matches the last write.
 func races(w shared) {
 	writers := 20
 	if os.Getenv("FULL") == "1" {

@@ -27,9 +27,9 @@ import (
 // otherwise.
 const maxHeap = 128 << 10
 
-// scale is the seventh consideration. While the workloads of many custom resources flap, each
-// status is written at most once per change of its workload, and no chart is rendered. FULL=1 uses
-// 500 custom resources for two minutes.
+// scale tests the seventh consideration of the design. While the workloads of many custom resources
+// flap, each status is written at most once per change of its workload, and no chart is rendered.
+// FULL=1 uses 500 custom resources for two minutes.
 func scale(w shared) {
 	count, during := 10, 3*time.Second
 	if os.Getenv("FULL") == "1" {

@@ -14,7 +14,7 @@ import (
 const (
 	// screenful limits the lines of a long text that the transcript shows.
 	screenful = 24
-	// lull is the time for which a stuck upgrade must not change.
+	// lull is the time during which a stuck upgrade must not change.
 	lull = 3 * time.Second
 )
 

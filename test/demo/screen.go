@@ -31,7 +31,7 @@ type screen struct {
 	out    io.Writer
 	tty    bool
 	colour bool
-	// passing is true while a line is shown that the next line replaces.
+	// passing is true if the next line replaces the last printed line.
 	passing bool
 }
 

@@ -24,8 +24,8 @@ import (
 func present(object *unstructured.Unstructured) (bool, error) { return object != nil, nil }
 func absent(object *unstructured.Unstructured) (bool, error)  { return object == nil, nil }
 
-// await waits for a state of an object and returns it. is gets nil for an object that does not
-// exist. Objects of core and apps are in the scenario's namespace.
+// await waits for a state of an object and returns it. The function is gets nil for an object that
+// does not exist. Objects of core and apps are in the scenario's namespace.
 func (w shared) await(resource schema.GroupVersionResource, name, what string, is func(*unstructured.Unstructured) (bool, error)) *unstructured.Unstructured {
 	w.t.Helper()
 	var objects dynamic.ResourceInterface = w.host.Resource(resource)
@@ -116,8 +116,9 @@ func succeeded(r *olmv1alpha1.ClusterExtensionRevision) bool {
 	return meta.IsStatusConditionTrue(r.Status.Conditions, olmv1alpha1.ConditionSucceeded)
 }
 
-// extend returns the manifest of a ClusterExtension of a package in the scenario's namespace. of
-// adds fields to spec, such as "install: …", or to the catalog source, such as "version: …".
+// extend returns the manifest of a ClusterExtension of a package in the scenario's namespace. The
+// parameter of lists additional fields of spec, such as "install: …", or of the catalog source,
+// such as "version: …".
 func (w shared) extend(name, pkg string, of ...string) string {
 	catalog, more, annotations := "", "", ""
 	for _, one := range of {

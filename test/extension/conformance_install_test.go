@@ -30,7 +30,7 @@ func conformInstall() map[string]scenario {
 	}
 }
 
-// mayMore are rights to further objects of these bundles.
+// mayMore are the rights to the objects of these bundles that mayInstall does not cover.
 const mayMore = `
 - {apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [create, patch, delete]}
 - {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [create, patch, delete]}
@@ -248,8 +248,8 @@ func conflictRemoved(w shared) {
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 }
 
-// ConflictAdopted: the same object, until the extension may adopt it, by the command of the
-// reference.
+// ConflictAdopted: the same object exists. The command of the reference lets the extension adopt
+// it, and the installation continues.
 func conflictAdopted(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.MustKubectl("-n", w.name, "create", "configmap", w.name+"-config", "--from-literal=text=theirs")

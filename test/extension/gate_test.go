@@ -170,7 +170,7 @@ func (w *shared) fromHelm(revision int, before map[string]string) {
 	w.ownedBy(false)
 }
 
-// takenBack reports whether a revision has succeeded that took over the objects of a release.
+// takenBack reports whether a revision has taken over the objects of a release and has succeeded.
 func takenBack(r *olmv1alpha1.ClusterExtensionRevision) bool {
 	return succeeded(r) && r.Annotations[olmv1alpha1.ReleaseSecretsAnnotation] != ""
 }

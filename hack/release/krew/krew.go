@@ -110,8 +110,8 @@ func (r *refusals) add(field, format string, args ...any) {
 	*r = append(*r, fmt.Errorf("%s: "+format, append([]any{field}, args...)...))
 }
 
-// Validate returns the reasons for which krew or its index would refuse a manifest. It reads the
-// named archives from dir, by the last part of their URL.
+// Validate returns the reasons why krew or its index would refuse a manifest. It reads the named
+// archives from dir, by the last part of their URL.
 func Validate(data []byte, dir string) error {
 	var m Manifest
 	if err := yaml.UnmarshalStrict(data, &m); err != nil {

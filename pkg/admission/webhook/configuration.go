@@ -23,7 +23,7 @@ const hostService = "kubernetes"
 // Configuration registers the validating webhooks under one name.
 //
 // Objects in Penstock's namespace and in the namespaces of the control plane are excluded. So while
-// Penstock is down, every object can be changed that is needed to start it again.
+// Penstock is down, every object that it needs for a restart can be changed.
 func Configuration(name string, webhooks []Webhook, at Address) *admissionapply.ValidatingWebhookConfigurationApplyConfiguration {
 	configuration := admissionapply.ValidatingWebhookConfiguration(name)
 	for _, w := range webhooks {

@@ -97,7 +97,7 @@ type Registration struct {
 	NamespaceLabel string
 	// ObjectLabel must be on the old or the new object; empty means any object.
 	ObjectLabel string
-	// TimeoutSeconds limits the time for which the host waits for an answer.
+	// TimeoutSeconds is the longest time that the host waits for an answer.
 	TimeoutSeconds int32
 	// Again is true if the host calls the webhook again after other webhooks have changed the
 	// object.

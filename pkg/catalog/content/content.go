@@ -36,7 +36,7 @@ func open(folder, digest string) (*Content, error) {
 			c.made = info.ModTime()
 		}
 	}
-	// A crash of the machine may have truncated files.
+	// A crash of the machine may have truncated files, so compare the sizes.
 	var all int64
 	if err := readSections(c.table(), func(row section) { all += row.size }); err != nil {
 		return nil, err

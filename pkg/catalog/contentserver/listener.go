@@ -24,7 +24,7 @@ type Limits struct {
 	// Stall limits the time in which a client reads no byte of an answer. Answer limits the time of
 	// a whole answer.
 	Stall, Answer time.Duration
-	// Stop limits the time for which answers continue after the process starts to stop.
+	// Stop is the longest time that an answer continues after the process starts to stop.
 	Stop time.Duration
 }
 

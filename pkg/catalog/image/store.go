@@ -46,8 +46,8 @@ type Options struct {
 	Clock   clock.Clock
 	// Timeout limits the time of a pull.
 	Timeout time.Duration
-	// LockWait limits the time for which another process may hold the lock of an image in the
-	// shared folder. Then the fetch fails. 0 means Timeout.
+	// LockWait is the longest wait for the lock of an image in the shared folder, while another
+	// process holds it. Then the fetch fails. 0 means Timeout.
 	LockWait time.Duration
 	// Pulls limits the images of one user that are pulled at the same time, which limits memory and
 	// disk. All users together can pull twice as many, and a user without a running pull can always
@@ -296,8 +296,8 @@ func told(err error, asked string) error {
 }
 
 // check returns the key of a check under the current policies, and the rules for Sigstore bundles.
-// Without a policy, the key is the repository. Policies judge tags, so a signature for one tag does
-// not allow another tag.
+// Without a policy, the key is the repository. With a policy, it contains the tag and the digests
+// of the policies: a signature for one tag does not allow another tag.
 func (s *Store) check(named reference.Named, catalog string) (string, Rules, error) {
 	var policies string
 	if file := s.options.Registries.Policy; file != "" {

@@ -26,7 +26,8 @@ type Catalog struct {
 	// Unavailable is true if the catalog is disabled: nothing is installed from it, and its
 	// packages are not listed.
 	Unavailable bool
-	// Index is nil if there is none yet. Unpacked is the time when its content was unpacked.
+	// Index is nil until the content is indexed. Unpacked is the time when that content was
+	// unpacked.
 	Index    *index.Index
 	Unpacked time.Time
 	// Err is the reason why the catalog cannot be read. If Index is set, too, it is the last

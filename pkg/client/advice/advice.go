@@ -122,8 +122,8 @@ func fromAsked(a *overview.Asked, reason, message string) Advice {
 	return given
 }
 
-// Revision returns the reason why a revision does not continue. of are the known revisions of its
-// extension; they decide whether a rollback is offered.
+// Revision returns the reason why a revision does not continue. The parameter of lists the known
+// revisions of its extension: they decide whether the advice offers a rollback.
 func Revision(r *v1alpha1.ClusterExtensionRevision, of []*v1alpha1.ClusterExtensionRevision) Advice {
 	return ofRevision(r).within(r, of)
 }

@@ -26,7 +26,7 @@ type Extension struct {
 	Revisions []Revision      `json:"revisions"`
 }
 
-// Wanted is the request of a ClusterExtension, and its state.
+// Wanted is the content that a ClusterExtension requests, and the extension's state.
 type Wanted struct {
 	Row ExtensionRow `json:"row"`
 	// UID and Generation identify the shown object: a write names them, and fails when the object has changed.

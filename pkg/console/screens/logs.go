@@ -18,7 +18,7 @@ import (
 const (
 	maxLine = 8 << 10
 	maxTail = 5000
-	// batchFor is the time for which lines are collected before they are sent.
+	// batchFor is the time during which lines are collected before they are sent.
 	batchFor = 100 * time.Millisecond
 	maxBatch = 500
 )

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extensionset"
 )
 
-// batch is the time for which changes are collected before they are sent.
+// batch is the time during which changes are collected before they are sent.
 const batch = 100 * time.Millisecond
 
 // The parts of the overview are read independently of each other.

@@ -30,8 +30,8 @@ type file struct {
 	plain, zip []byte
 }
 
-// places returns the first parts of screens' paths. A link may have a path instead of a fragment:
-// the page then opens the screen.
+// places returns the first path segment of each screen. A link may name a screen in its path
+// instead of its fragment: the page then opens that screen.
 func places() []string {
 	return []string{"diff", "fleet", "me", "object", "package", "packages", "plan", "pod", "profiles", "ready", "search", "timeline", "x"}
 }

@@ -52,7 +52,7 @@ func (s *scope) fallBack(ctx context.Context) error {
 	if _, no := backTo(s.revisions); no != nil {
 		return s.refuse(ctx, failed, no)
 	}
-	// The cache may be behind. Only the store can prevent a second rollback.
+	// The cache may be stale. Only the store can prevent a second rollback.
 	to, no, err := s.storedTarget(ctx, failed)
 	if err != nil {
 		return fmt.Errorf("looking for a revision to roll %s back to: %w", failed.Name, err)

@@ -275,7 +275,7 @@ func (b *backend) isRolledBackOnce(t *testing.T, when string) {
 }
 
 // TestRollbackOnceOfReplicas: a replica has lost the lease without noticing, and its cache is
-// behind.
+// stale.
 func TestRollbackOnceOfReplicas(t *testing.T) {
 	b := chainOf(t, storetest.Client(t), "p")
 	old, leader := b.process(0), b.process(0)

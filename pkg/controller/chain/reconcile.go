@@ -174,7 +174,7 @@ func (s *scope) forgetRemoved(ctx context.Context) error {
 	if !s.ledger.outlived(s.revisions) {
 		return nil
 	}
-	// The cache may be behind, and the entries cannot be restored: read the store itself.
+	// The cache may be stale, and deleted entries cannot be restored: read the store itself.
 	revisions, err := bychain.List(ctx, s.Reader, s.chain)
 	if err != nil {
 		return err

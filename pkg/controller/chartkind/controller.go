@@ -66,11 +66,11 @@ type Options struct {
 	// process.
 	Kinds    dynamic.Interface
 	Metadata metadata.Interface
-	// Workloads accesses workloads of the default target cluster, as the engine.
+	// Workloads accesses workloads of the default target cluster, with the engine's identity.
 	Workloads dynamic.Interface
-	// Releases removes the finalizer from custom resources that no ServiceAccount serves any more,
-	// as the engine. If the engine has no identity in the host, Releases is nil and the finalizer
-	// stays.
+	// Releases removes the finalizer, with the engine's identity, from custom resources that no
+	// ServiceAccount serves any more. If the engine has no identity in the host, Releases is nil
+	// and the finalizer stays.
 	Releases dynamic.Interface
 	// Account returns access to custom resources and inputs as a ServiceAccount.
 	Account func(chartkind.ServiceAccount) (Account, error)

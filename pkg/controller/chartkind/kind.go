@@ -297,9 +297,10 @@ func (c *Controller) leave(ctx context.Context, object *unstructured.Unstructure
 	return err
 }
 
-// release removes Penstock's finalizer from the custom resources of a kind, as the engine, after
-// the ServiceAccount was refused. No other user would remove this finalizer. Without the engine,
-// release returns the refusal.
+// release removes Penstock's finalizer from the custom resources of a kind, with the engine's
+// identity. Use it after the cluster has refused a request by the ServiceAccount: no other user
+// would remove this finalizer. If the engine has no identity in the host, release returns that
+// refusal.
 func (c *Controller) release(ctx context.Context, kind chartkind.ResourceKind, refused error) error {
 	if c.Releases == nil {
 		return refused

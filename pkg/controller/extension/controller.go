@@ -115,7 +115,7 @@ type Options struct {
 	// ByHelm makes Helm apply extensions (the feature gate BoxcutterRuntime is off). KeepReleases
 	// keeps the Secrets of releases whose objects were taken back.
 	ByHelm, KeepReleases bool
-	// Windows decides whether an upgrade may begin that no user has just requested.
+	// Windows decides whether an upgrade that no user has just requested may begin.
 	Windows Windows
 	// Inventories and Conditions show whether the installed operator is upgradeable.
 	Inventories Inventories
@@ -123,7 +123,7 @@ type Options struct {
 	// Values reads the Secrets and ConfigMaps from which extensions take values.
 	Values ValueObjects
 	// Freezes reports whether the cluster is frozen. It is checked before Helm writes, and before
-	// an upgrade begins that no user has just requested.
+	// the beginning of an upgrade that no user has just requested.
 	Freezes Freezes
 	// Looked is called with each extension before its pass, without a uid if it was deleted; nil to
 	// disable.

@@ -61,8 +61,8 @@ func (c *Controller) Find(name string) (object *unstructured.Unstructured, known
 	return c.find(name)
 }
 
-// Children returns the extensions of a ClusterExtensionSet, in no order. known is false while the
-// answer is unknown.
+// Children returns the extensions of a ClusterExtensionSet, in no particular order. known is false
+// while the answer is unknown.
 func (c *Controller) Children(set string) (children []*unstructured.Unstructured, known bool) {
 	informer := c.informer()
 	if informer == nil || !informer.HasSynced() {

@@ -50,7 +50,7 @@ type pass struct {
 	stopped, stoppedMessage string
 	// refused is the error of the host for a write that it refused.
 	refused error
-	// waits is true if answers are missing that a rollout needs.
+	// waits is true while a rollout needs answers that are missing.
 	waits bool
 }
 

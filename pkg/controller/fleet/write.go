@@ -117,7 +117,7 @@ func (p *pass) write(ctx context.Context, stamp *author.Stamp, live *unstructure
 		_, err = p.Host.Resource(extension.Resource).Update(ctx, child, metav1.UpdateOptions{FieldManager: FieldManager})
 	}
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		p.queue.AddAfter(p.set.Name, conflictWait) // the watch is behind
+		p.queue.AddAfter(p.set.Name, conflictWait) // the watch is stale
 		return nil
 	}
 	if err != nil {
@@ -261,7 +261,7 @@ func (p *pass) remove(ctx context.Context, cluster string, live *unstructured.Un
 	err = p.Host.Resource(extension.Resource).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
 	switch {
 	case apierrors.IsConflict(err):
-		p.queue.AddAfter(p.set.Name, conflictWait) // the watch is behind
+		p.queue.AddAfter(p.set.Name, conflictWait) // the watch is stale
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("deleting ClusterExtension %s: %w", name, err)
 	}

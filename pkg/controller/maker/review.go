@@ -126,8 +126,8 @@ func (r *Review) holds(diff *olmv1alpha1.RevisionDiff) (reasons, lines []string)
 	return reasons, lines
 }
 
-// Compare returns the changes of the next revision of the chain. A reviewer of the proposal sees
-// the same, because the rights of the identity do not matter.
+// Compare returns the changes that the next revision of the chain makes. They do not depend on the
+// rights of the identity, so a reviewer of the proposal sees the same changes.
 func (c *Chain) Compare(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) (*olmv1alpha1.RevisionDiff, *Outcome) {
 	revision.Spec.LifecycleState = olmv1alpha1.LifecycleStatePaused
 	diff, err := c.Own.Propose(ctx, revision.Name, revision, metav1.CreateOptions{FieldManager: c.FieldManager})

@@ -57,7 +57,7 @@ func (c *Chain) Replace(ctx context.Context, identity Identity, phases []source.
 }
 
 // Unchanged returns nil if the revisions are as this pass read them. It reads them live, because
-// the informer may be behind.
+// the informer may be stale.
 func (c *Chain) Unchanged(ctx context.Context) *Outcome {
 	now, err := List(ctx, c.Live, c.Name)
 	if err != nil {

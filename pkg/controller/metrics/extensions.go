@@ -17,8 +17,9 @@ type ExtensionMetrics struct {
 	resolves, pulls *prometheus.HistogramVec
 }
 
-// AddExtensions registers the metrics of ClusterExtensions for a term. all returns the known
-// extensions from a cache. They are not changed. It returns an observer for durations.
+// AddExtensions registers the metrics of ClusterExtensions for a term. The function all returns the
+// known extensions from a cache; callers do not change them. AddExtensions returns an observer for
+// durations.
 func AddExtensions(registry prometheus.Registerer, all func() []*unstructured.Unstructured) (*ExtensionMetrics, error) {
 	m := &ExtensionMetrics{
 		all: all, info: catalogue.Desc(catalogue.ExtensionInfo), condition: catalogue.Desc(catalogue.ExtensionCondition),

@@ -18,7 +18,8 @@ type Fleet struct {
 	Waits []string
 }
 
-// AddFleets registers the metrics of ClusterExtensionSets for a term. all returns the known sets.
+// AddFleets registers the metrics of ClusterExtensionSets for a term. The function all returns the
+// known sets.
 func AddFleets(registry prometheus.Registerer, all func() []Fleet) error {
 	if err := registry.Register(fleets(all)); err != nil {
 		return fmt.Errorf("registering metrics of ClusterExtensionSets: %w", err)

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// readinessFresh is the age after which the next scrape causes a new computation.
+	// readinessFresh is the age of an answer after which the next scrape starts a new computation.
 	readinessFresh = 15 * time.Minute
 	// readinessRetry is the delay before a failed computation is repeated.
 	readinessRetry   = time.Minute
@@ -25,8 +25,8 @@ const (
 // Readiness returns the obstacles to an upgrade to the next minor version.
 type Readiness func(ctx context.Context) (*olmv1alpha1.UpgradeReadiness, error)
 
-// readiness counts findings. A scrape returns the last answer, and causes the computation of a new
-// one in the background if that is old. Without scrapes nothing is computed.
+// readiness counts findings. A scrape returns the last answer. If that answer is old, the scrape
+// also starts a new computation in the background. Without scrapes nothing is computed.
 type readiness struct {
 	// ask computes an answer; it stops at the end of the term.
 	ask   func() (*olmv1alpha1.UpgradeReadiness, error)

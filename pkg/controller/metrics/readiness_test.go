@@ -14,8 +14,8 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestReadiness: a scrape returns the last answer, and causes the computation of a new one if that
-// is old.
+// TestReadiness: a scrape returns the last answer, and starts a new computation if that answer is
+// old.
 func TestReadiness(t *testing.T) {
 	registry, clock := prometheus.NewRegistry(), testclock.NewFakePassiveClock(time.Unix(0, 0))
 	answers := make(chan error)

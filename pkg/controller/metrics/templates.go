@@ -11,8 +11,8 @@ import (
 // Templates counts objects by kind and by the state of their image template.
 type Templates map[struct{ Kind, State string }]int
 
-// AddTemplates registers the metrics of image templates for a term. all returns the known
-// templates.
+// AddTemplates registers the metrics of image templates for a term. The function all returns the
+// known templates.
 func AddTemplates(registry prometheus.Registerer, all func() Templates) error {
 	if err := registry.Register(templates(all)); err != nil {
 		return fmt.Errorf("registering metrics of templates of images: %w", err)

@@ -107,7 +107,7 @@ func releaseIfHeld(err error) error {
 
 // forget releases the profiles of a deleted plan, and enqueues the plans that wait for them.
 func (r *reconciler) forget(ctx context.Context, name string) error {
-	// The cache may be behind, and a new plan may have the name.
+	// The cache may be stale: a new plan may already have the same name.
 	var there v1alpha1.ConfigurationPlan
 	if err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, &there); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading plan %s: %w", name, err)

@@ -147,8 +147,8 @@ func pinned(hash string) spec {
 	return func(p *hco.ConfigurationPlan) { p.Spec.ApprovedPlanHash = hash }
 }
 
-// TestToggledTooFast: DryRun and Apply between two passes compute a drifted plan again, as the
-// answer to the second write says.
+// TestToggledTooFast: a user changes a drifted plan to DryRun and back to Apply between two passes.
+// The plan is computed again, as the answer to the second write says.
 func TestToggledTooFast(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseDrifted)

@@ -51,8 +51,8 @@ func ids(objects []manifest.Object) map[manifest.ID]bool {
 	return all
 }
 
-// stemOf returns the identity without the generated part of the name; false if no part is
-// generated. Parts without digits count as words.
+// stemOf returns the identity of a ConfigMap or Secret without the generated last part of its name;
+// false if that part is not generated. A part without digits counts as a word.
 func stemOf(id manifest.ID) (manifest.ID, bool) {
 	at := strings.LastIndex(id.Name, "-")
 	if id.Group != "" || id.Kind != "ConfigMap" && id.Kind != "Secret" || at < 0 || !strings.ContainsAny(id.Name[at:], "0123456789") {

@@ -151,9 +151,10 @@ func Cycle(name string, requires []extension.Requirement, of Requires, most int)
 	return nil
 }
 
-// Breaks returns the installed extensions whose requirements would be unmet after the extension
-// changes to version, or is deleted (empty version). It counts hidden extensions, too. It is empty
-// if there are none, or if the acknowledgement matches exactly these extensions.
+// Breaks describes the installed extensions whose requirements would be unmet after the extension
+// changes to version, or is deleted (version is empty). It counts hidden extensions, too. The text
+// is empty if no extension has unmet requirements, or if the acknowledgement matches exactly these
+// extensions.
 func Breaks(of Extension, version string, all []Extension, acknowledged string, shown Shown) string {
 	var names, said []string
 	for _, other := range all {

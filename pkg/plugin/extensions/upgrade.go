@@ -30,7 +30,8 @@ type upgrading struct {
 	cluster *session.Cluster
 	name    string
 	version string
-	// yes approves without a question. unasked neither asks nor approves.
+	// yes approves a proposal without asking. unasked leaves the proposal unapproved, and does not
+	// ask.
 	yes, unasked, dryRun, stat bool
 	// when is now or window. If it is empty, the command asks outside of a window.
 	when       string

@@ -16,8 +16,8 @@ func TestComputedReads(t *testing.T) {
 	s.create(file("e-2", inline(configMap("a", "2"), secret(hidden, newValue)))).want(t, http.StatusCreated)
 	s.create(file("f-1", inline(configMap("of-f", "1")))).want(t, http.StatusCreated)
 
-	// The library checks the right to each path. So each right denied below is a further right that
-	// the read checks.
+	// The library checks the right to each path. So each right denied below is a right that the
+	// read checks in addition.
 	s.rules.set("bob", nil)
 	s.rules.deny("carol", "get clusterextensionrevisions/diff e-1", "get clusterextensionrevisions/manifests e-1")
 	s.rules.deny("dave", "get clusterextensionrevisions/diff f-1", "get clusterextensionrevisions/manifests f-1")

@@ -439,8 +439,8 @@ func (b *bench) all(ctx context.Context) map[string]*hub.ClusterExtensionRevisio
 type countedKey struct{}
 
 // TestInterleaved runs two writes to a chain, the second in the middle of the first, at each read
-// or write of the store. The users have different rights. No object is deleted that neither
-// admitted user could delete alone.
+// or write of the store. The users have different rights. An object that neither admitted user
+// could delete alone is never deleted.
 //
 // It tries all pairs of writes by users with the same rights, and every seventh pair by other
 // users. FULL=1 tries all pairs, with more pairs of users, in a minute.

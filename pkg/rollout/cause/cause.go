@@ -57,7 +57,7 @@ type Cause struct {
 	Init      bool
 	// Image of the container if the image is the cause.
 	Image string
-	// ExitCode of the container's last end; nil if it has not ended.
+	// ExitCode of the container's last termination; nil if it has not terminated.
 	ExitCode *int32
 	// Restarts of the container.
 	Restarts int32

@@ -58,8 +58,8 @@ func WithLeftovers(wanted map[string]any, live *unstructured.Unstructured, manag
 // leftoverSearch collects the leaves of leftovers.
 type leftoverSearch struct{ claimed *fieldpath.Set }
 
-// in finds leftovers in a map. all are its fields that any manager has; theirs are the fields that
-// other managers have.
+// in finds leftovers in a map. The parameter all has the fields of that map that any manager owns;
+// theirs has the fields that other managers own.
 func (s leftoverSearch) in(wanted, live map[string]any, path fieldpath.Path, all, theirs *fieldpath.Set) {
 	for name, value := range live {
 		element := fieldpath.PathElement{FieldName: &name}

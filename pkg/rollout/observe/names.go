@@ -45,8 +45,8 @@ type Live interface {
 	runtime.Object
 }
 
-// Observe converts a response to the observation that watches keep, but with a nil Object. Digests
-// of entries do not depend on the response's encoding.
+// Observe converts a response to an observation. Unlike the observations of watches, its Object is
+// nil. Digests of entries do not depend on the response's encoding.
 func (n Names) Observe(live Live) Observation {
 	return *n.observe(live.GetObjectKind().GroupVersionKind().GroupKind(), live)
 }

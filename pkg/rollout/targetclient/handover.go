@@ -42,8 +42,8 @@ func (h NewOwner) owners(before []metav1.OwnerReference) []metav1.OwnerReference
 	return append(others, *h.Owner)
 }
 
-// HandOver removes marks from an object like Release, and gives the fields of the manifest to
-// another manager. No value changes. It has the errors of Delete.
+// HandOver removes marks from an object, like Release, and gives the fields of the manifest to
+// another manager. No value changes. It returns the same errors as Delete.
 func (c *Client) HandOver(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks, owner NewOwner) error {
 	err := c.unmark(about(ctx, ref), ref, precondition, marks, func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 		return owner.passed(entries, marks.FieldManager)

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// unknownFor is the time for which an unserved kind is cached.
+	// unknownFor is the lifetime of the cached answer that a kind is not served.
 	unknownFor = 10 * time.Second
 	// discoveryTimeout limits a request that several callers may wait for, and that does not end
 	// with their contexts.

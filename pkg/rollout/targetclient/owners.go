@@ -21,8 +21,8 @@ type Owners struct {
 	FieldManager string
 }
 
-// SetOwners replaces the owner references of an object, and returns its new metadata. It has the
-// errors of Delete.
+// SetOwners replaces the owner references of an object, and returns its new metadata. It returns
+// the same errors as Delete.
 func (c *Client) SetOwners(ctx context.Context, ref manifest.Ref, precondition Precondition, owners Owners) (*metav1.PartialObjectMetadata, error) {
 	live, err := c.setOwners(about(ctx, ref), ref, precondition, owners)
 	if err != nil {

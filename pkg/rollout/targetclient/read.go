@@ -27,7 +27,7 @@ func (c *Client) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unst
 }
 
 // ReadMetadata returns the metadata of the live object. Its apiVersion is the version that was
-// read. It has the errors of Read.
+// read. It returns the same errors as Read.
 func (c *Client) ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error) {
 	var live *metav1.PartialObjectMetadata
 	err := c.reach(ctx, ref, func(resource schema.GroupVersionResource, used manifest.Ref) (err error) {

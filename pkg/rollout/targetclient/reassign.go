@@ -12,8 +12,8 @@ import (
 )
 
 // Reassign replaces the managedFields of an object, and changes no value. Entries of unserved
-// versions get the version of the request. It returns the new metadata. It has the errors of
-// Delete.
+// versions get the version of the request. It returns the new metadata. It returns the same errors
+// as Delete.
 func (c *Client) Reassign(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
 	live, err := c.reassign(ctx, ref, precondition, fields)
 	if err != nil {

@@ -23,11 +23,12 @@ type TryOptions struct {
 	Merge bool
 }
 
-// Try sends an apply as a dry-run, and returns the complete resulting object. It takes fields of
-// other managers like Apply. The managedFields before and after show their previous managers.
+// Try sends an apply as a dry-run, and returns the complete resulting object. Like Apply, it takes
+// fields from other managers. A comparison of managedFields before and after the dry-run shows
+// their previous managers.
 //
-// It has the errors of Apply. The server requires the same rights as for a write: patch, and create
-// if the object does not exist.
+// It returns the same errors as Apply. The server requires the same rights as for a write: patch,
+// and create if the object does not exist.
 func (c *Client) Try(ctx context.Context, ref manifest.Ref, body []byte, options TryOptions) (*unstructured.Unstructured, error) {
 	tried, err := c.try(ctx, ref, body, options)
 	if err != nil {

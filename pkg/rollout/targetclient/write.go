@@ -162,7 +162,7 @@ type Marks struct {
 
 // Release removes marks from an object, with a read and a write, and keeps all other fields. The
 // fields of the manifest then have the new owner or no manager, so that another writer's apply has
-// no conflict. It has the errors of Delete.
+// no conflict. It returns the same errors as Delete.
 func (c *Client) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
 	err := c.unmark(about(ctx, ref), ref, precondition, marks, func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 		if marks.NewOwner != nil {

@@ -31,8 +31,8 @@ const (
 	bundleKey = "ca.crt"
 	// authorityBackdate makes an authority valid for replicas and hosts with a slow clock.
 	authorityBackdate = 24 * time.Hour
-	// overlap is the time for which a former authority stays in the bundle: twice the life of its
-	// last leaf.
+	// overlap is the time during which a former authority stays in the bundle: twice the life of
+	// its last leaf.
 	overlap = 2 * validity
 )
 

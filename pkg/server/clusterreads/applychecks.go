@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// typesAge is the time for which types of a cluster are used without a check for newer types. A
-	// refusal by old types is repeated with new types at once. If old types let an object pass, the
-	// preflight of the rollout refuses it.
+	// typesAge is the time during which types of a cluster are used without a check for newer
+	// types. A refusal by old types is repeated with new types at once. If old types let an object
+	// pass, the preflight of the rollout refuses it.
 	typesAge = 5 * time.Minute
 	// maxDocuments bounds the kept documents of all clusters, and maxDocumentBytes the size of
 	// each. Larger documents are not read. Types take about as much memory as their document.

@@ -38,7 +38,7 @@ type Host struct {
 	version string
 	// skew is the difference between this machine's clock and the host's.
 	skew *clockSkew
-	// credentialsPatience is the time at start for which the host may refuse Penstock's
+	// credentialsPatience limits the retries at start while the host refuses Penstock's
 	// credentials.
 	credentialsPatience time.Duration
 }

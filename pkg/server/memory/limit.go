@@ -54,8 +54,9 @@ const bodiesPart = 3
 // at most a third of the limit of this process.
 func ForBodies(most int64) int64 { return min(most, debug.SetMemoryLimit(-1)/bodiesPart) }
 
-// available returns the memory, as Go counts it, of all processes of the container together. set is
-// the limit that the Go runtime has parsed from the environment.
+// available returns the memory for the Go runtimes of all processes of the container together. It
+// is the limit from the environment, or else goPercent of the container's limit. set is the limit
+// that the Go runtime has parsed from the environment.
 func available(environment string, set int64, container memlimit.Provider) (int64, error) {
 	if environment != "" {
 		return set, nil

@@ -88,7 +88,7 @@ func (a *Accounts) User(j Job) user.Info {
 	}
 }
 
-// Remedy returns which objects to create so that a job has its identity.
+// Remedy returns the steps that give a job its identity, for messages.
 func (a *Accounts) Remedy(j Job) string {
 	return fmt.Sprintf("start penstock with --register, or create ServiceAccount %[1]s/%[2]s, ClusterRole %[2]s and ClusterRoleBinding %[2]s as in docs/reference/identities.md",
 		a.options.Namespace, j.Name)

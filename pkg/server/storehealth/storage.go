@@ -119,8 +119,8 @@ type Bodies interface {
 	Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error)
 }
 
-// LimitedBodies returns bodies that are stored only while there is space. They are stored before
-// their revision, also when a patch creates it.
+// LimitedBodies returns bodies that refuse writes while the store has no space. Manifests are
+// stored before their revision, even if a patch creates that revision.
 func (h *Health) LimitedBodies(bodies Bodies) Bodies { return limitedBodies{bodies, h.space} }
 
 type limitedBodies struct {

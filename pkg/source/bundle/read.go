@@ -116,7 +116,7 @@ func (c *contents) readManifests(ctx context.Context, fsys fs.FS) error {
 		located[i].File = path.Join(manifestsFolder, located[i].File)
 		switch object := located[i]; {
 		case object.Kind == "ClusterServiceVersion":
-			// Like OLM v1, only the kind decides: some bundles have another apiVersion.
+			// As in OLM v1, only the kind matters: some bundles have another apiVersion.
 			if object.APIVersion() != csvAPI {
 				c.warn(object, []any{"apiVersion"}, "apiVersion is %s, and is taken for %s", object.APIVersion(), csvAPI)
 			}

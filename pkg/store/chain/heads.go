@@ -62,7 +62,7 @@ func (s *Heads) Get(ctx context.Context, name string) (Head, bool, error) {
 
 // Create returns the head's part of the transaction that writes a new revision: it takes the number
 // and adds the history row. seen is the head that was read before the chain's revisions. The write
-// has the errors of Advance. hold then holds the chain's owner; nil means no hold.
+// returns the same errors as Advance. hold then holds the chain's owner; nil means no hold.
 func (s *Heads) Create(seen Head, row Row, hold *Hold) *store.CompanionWrite {
 	return s.beside(seen.Name, func(h *Head) error {
 		take := h.advance

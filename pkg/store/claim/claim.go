@@ -90,9 +90,9 @@ func (c *Claims) Acquire(ctx context.Context, key, holder string) error {
 	})
 }
 
-// TakeOver gives the key to the holder to, in place of from. The caller has read that from is gone,
-// or that the requester may replace it. If to already holds the key, TakeOver succeeds. If another
-// holder has it, the error is a *HeldError. A free key is an error too.
+// TakeOver moves the key from one holder to another. The caller has read that the old holder does
+// not exist, or that the requester may replace it. If the new holder already has the key, TakeOver
+// succeeds. If a third holder has it, the error is a *HeldError. A free key is an error too.
 func (c *Claims) TakeOver(ctx context.Context, key, from, to string) error {
 	if err := errors.Join(validate(key, from), validate(key, to)); err != nil {
 		return err

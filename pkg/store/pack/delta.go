@@ -59,7 +59,7 @@ func (s *Store) findBase(ctx context.Context, root string, chain []string) (*fou
 		}
 		b, err := s.readBase(ctx, candidate)
 		if err == nil {
-			// A delta against damaged bytes could never be repaired.
+			// Skip a damaged base: a delta against it could never be repaired.
 			_, err = s.decode(candidate, b.content)
 		}
 		if isDamage(err) || errors.Is(err, errNoBase) {

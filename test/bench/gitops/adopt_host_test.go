@@ -61,7 +61,7 @@ type site struct {
 	installed  bool
 	// anyOwner ignores owners, and OLM's labels that name them, when objects are compared.
 	anyOwner bool
-	// most limits the writes of an adoption to one object; 0 means 2.
+	// most is the largest number of writes to one object during an adoption; 0 means 2.
 	most int
 }
 

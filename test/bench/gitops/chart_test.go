@@ -115,11 +115,11 @@ func (i *installation) upgrades(former string) {
 
 	server := i.run()
 	before, authority := i.objects(), i.authority()
-	// The previous values, with the previous defaults.
+	// Keep the previous values and the previous defaults.
 	i.upgrade(packed(i.t, chartFolder, "v1.1.0"), map[string]any{"extraArgs": []any{"--v=2"}}, func(u *action.Upgrade) { u.ReuseValues = true })
 	i.is("v1.1.0", "--v=2")
 	i.same(before, i.objects())
-	// The previous values, with the new defaults.
+	// Keep the previous values, and take the new defaults.
 	i.upgrade(packed(i.t, chartFolder, "v1.2.0"), nil, func(u *action.Upgrade) { u.ResetThenReuseValues = true })
 	i.is("v1.2.0", "--v=2")
 	i.same(before, i.objects())

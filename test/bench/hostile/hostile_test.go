@@ -25,7 +25,7 @@ const (
 	// mostQuestions limits the requests to the host that it causes.
 	mostPerRequest = 1.0
 	mostQuestions  = 30
-	// settled is the time for which the process must be idle after an answer, because work after
+	// settled is the time during which the process must be idle after an answer, because work after
 	// the answer counts, too.
 	settled = 300 * time.Millisecond
 	path    = "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions"

@@ -29,7 +29,7 @@ const (
 // revisions.
 const mostRequests = 130
 
-// evenly is the limit for an equal number, in percent.
+// evenly is the limit of a ratio, in percent: no more than the reference.
 const evenly = 100
 
 // TestExtensions measures ClusterExtensions from one catalog beside plain revisions and Helm.

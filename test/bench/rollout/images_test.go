@@ -49,8 +49,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// ofImages installs extensions of count images twice. The first extensions pull the images. The
-// second ones, in other namespaces, find them pulled.
+// ofImages installs extensions of count images, and then the same extensions in other namespaces.
+// The first installation pulls the images. The second installation finds them in the store.
 func (b *bench) ofImages(t *testing.T, count int, roundTrip time.Duration) {
 	images, releases := imagesOf(t, count, roundTrip)
 	n := len(releases[0])

@@ -22,7 +22,7 @@ import (
 
 const (
 	rate = 200
-	// turn is the time for which one webhook is called before the next webhook.
+	// turn is the time during which one webhook is called before the next webhook.
 	turn = 5 * time.Second
 	// patience limits one review, like the timeout of a registration.
 	patience = 3 * time.Second

@@ -186,8 +186,8 @@ func upgradesWithItsDefinition(t *testing.T, c *chain) {
 }
 
 // tellsOfRefusalsThatLast: while a conversion webhook is down, kube-apiserver answers each request
-// for its objects with 500. The engine reports that once it has lasted for a while. Other objects
-// do not wait, and the report ends with the outage.
+// for its objects with 500. The engine reports an object as stuck after StuckAfter, and not before.
+// Other objects do not wait. After the outage no object is stuck.
 func tellsOfRefusalsThatLast(t *testing.T, c *chain) {
 	ns := c.home()
 	now := clocktesting.NewFakePassiveClock(time.Now())

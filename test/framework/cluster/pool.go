@@ -22,7 +22,7 @@ type Pool struct {
 	mu sync.Mutex
 	// lending is a semaphore: it has an element for each test with a plane.
 	lending chan struct{}
-	// free are the planes that no test uses. all are all started planes.
+	// free are the planes that no test uses. all lists every started plane.
 	free, all []lent
 }
 

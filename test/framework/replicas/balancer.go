@@ -72,8 +72,7 @@ func (b *balancer) set(replica, port int) {
 // probe checks the readiness of a replica with the probe of its Deployment.
 func (b *balancer) probe(ctx context.Context, of *backend) {
 	client := &http.Client{Timeout: probeTimeout, Transport: &http.Transport{
-		// Like a kubelet's probe: no verification of the certificate, and a new connection each
-		// time.
+		// Probe like a kubelet: do not verify the certificate, and open a new connection each time.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
 	}}
 	for ctx.Err() == nil {

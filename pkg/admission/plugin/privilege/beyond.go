@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// beyond is a further check that an API server makes of the author of an object, besides the right
-// to write it. When Penstock writes, the API server checks Penstock, so Penstock must check the
+// beyond is a check that an API server makes of the author of an object in addition to the right to
+// write it. When Penstock writes, the API server checks Penstock, so Penstock must check the
 // requester.
 type beyond struct {
 	// rights that the API server would check.
@@ -23,8 +23,8 @@ type beyond struct {
 	refusal string
 }
 
-// beyondOf returns the further checks for an object of a revision. docs/reference/privileges.md has
-// this table and its limits.
+// beyondOf returns these additional checks for an object of a revision.
+// docs/reference/privileges.md has this table and its limits.
 func beyondOf(object manifest.Object, k *kinds) (beyond, error) {
 	switch (schema.GroupKind{Group: object.Group, Kind: object.Kind}) {
 	case schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:

@@ -69,8 +69,9 @@ func (k *kinds) discover(ctx context.Context, cluster Kinds, objects []manifest.
 	return k.fetch(ctx, cluster, other)
 }
 
-// otherVersions returns the group versions, not discovered yet, that may serve objects whose own
-// version is not served. The number is bounded by the versions in the cluster, not by the objects.
+// otherVersions returns the undiscovered versions of groups. It considers only objects whose own
+// version is not served: another version of the group may serve their kind. Their number depends on
+// the versions in the cluster, not on the objects.
 func (k *kinds) otherVersions(ctx context.Context, cluster Kinds, objects []manifest.Ref) (map[schema.GroupVersion]bool, error) {
 	other := map[schema.GroupVersion]bool{}
 	for _, object := range objects {

@@ -159,7 +159,7 @@ func (d *Definition) evaluate(facts profile.Facts, raw *v1alpha1.JSONObject, uni
 	return e, nil
 }
 
-// value evaluates the expression at a path. more has further variables besides known.
+// value evaluates the expression at a path. more has variables in addition to known.
 func (e *evaluation) value(path *field.Path, more map[string]any) (any, error) {
 	names := map[string]any{}
 	for name, value := range e.known {

@@ -99,7 +99,8 @@ func itemsOf(t *testing.T, f profile.Facts, options v1alpha1.HighDensitySwapOpti
 	return items
 }
 
-// weighed returns an item with its impact on nodes, if the cluster stores it unchanged.
+// weighed returns an item with its impact on nodes. It assumes that the cluster stores the item
+// unchanged.
 func weighed(f profile.Facts, item profile.Item) profile.Item {
 	var before *unstructured.Unstructured
 	after := &unstructured.Unstructured{Object: item.Object}

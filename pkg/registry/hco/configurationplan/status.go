@@ -16,9 +16,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
-// StatusREST is the subresource status. Its writer stores manifests first. If they are collected
-// before the plan refers to them, the write fails with a 409. The writer must then store them
-// again.
+// StatusREST is the subresource status. A client stores manifests before it writes status. If these
+// manifests are garbage-collected before the plan refers to them, the write fails with a 409, and
+// the client must store them again.
 type StatusREST struct{ *status.REST }
 
 // Update writes status.

@@ -1,5 +1,6 @@
-// Package access checks further rights of a request's caller. Reads that are computed from several
-// objects need them: the right to the computed object must not replace the rights to its sources.
+// Package access checks rights of a request's caller beyond the right to the requested object. A
+// read that is computed from several objects needs these checks: the right to the computed object
+// must not replace the rights to its sources.
 package access
 
 import (

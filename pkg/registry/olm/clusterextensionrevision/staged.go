@@ -25,9 +25,10 @@ type staged struct {
 	sealed bool
 	// seen holds the Secrets of the request that the caller may know.
 	seen map[manifest.ID]bool
-	// secret is set when a Secret was read that the request only named.
+	// secret is true after a read of a Secret that the request names only by digest.
 	secret bool
-	// borrowed holds manifests that the request only named, with the revisions that contain them.
+	// borrowed holds manifests that the request names only by digest, with the revisions that
+	// contain them.
 	borrowed map[manifest.Digest]string
 	// revisions are the revisions of the chain, if they were needed. version is the chain's version
 	// before they were read.

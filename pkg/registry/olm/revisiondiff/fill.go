@@ -102,7 +102,8 @@ func (s *scope) fill(out *v1alpha1.RevisionDiff, report diff.Report) {
 	out.Truncated = s.truncation(left)
 }
 
-// count adds the numbers that are not in the changes.
+// count sets the numbers of the summary that the changes do not show: withheld objects, unchanged
+// objects and sizes.
 func (s *scope) count(summary *v1alpha1.DiffSummary, from, to *olm.ClusterExtensionRevision) {
 	for id := range s.hidden {
 		if s.matches(id) {

@@ -82,7 +82,7 @@ func (r *REST) ConvertToTable(ctx context.Context, object, options runtime.Objec
 //  2. Run a create as a dry-run for the caller.
 //  3. Return the changes.
 //
-// A mistake causes the same error as in a create.
+// An invalid revision gets the same error as in a create.
 func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	proposed := obj.(*olm.ClusterExtensionRevision)
 	if proposed.Name != name {

@@ -36,8 +36,8 @@ const (
 	mostKept, mostPlanned = 4000, 2000
 	// mostCandidates bounds the candidate versions of one extension, lowest first.
 	mostCandidates = 8
-	// kept is the time for which the contents of a bundle are cached. Failures, and contents of an
-	// image without a digest, are cached for unusedKept after the last request, so that a repeated
+	// kept is the lifetime of the cached contents of a bundle. Failures, and contents of an image
+	// without a digest, are cached for unusedKept after the last request, so that a repeated
 	// request for a plan completes.
 	kept, unusedKept = time.Hour, time.Minute
 )

@@ -128,7 +128,7 @@ func install(ctx context.Context, configuration *action.Configuration, release o
 func upgrade(ctx context.Context, configuration *action.Configuration, release order.Release, packed *chart.Chart, values map[string]any) error {
 	do := action.NewUpgrade(configuration)
 	do.Namespace, do.Timeout = release.Namespace, timeout
-	// Like an owner that reverts other writers' changes.
+	// Revert other writers' changes, as an owner does.
 	do.WaitStrategy, do.ServerSideApply, do.ForceConflicts = kube.HookOnlyStrategy, "true", true
 	_, err := do.RunWithContext(ctx, release.Name, packed, values)
 	return err

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// freshFor is the time for which an answer is reused. It suffices for a request for the table
-	// and then a request for YAML.
+	// freshFor is the lifetime of a cached answer. It suffices for a request for the table and then
+	// a request for YAML.
 	freshFor = 3 * time.Second
 	// maxAnswers bounds the cached answers. An answer may have some megabytes.
 	maxAnswers = 8
