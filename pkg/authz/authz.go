@@ -1,5 +1,5 @@
-// Package authz has Right, a verb on a resource or on a path. All access checks use this type: of
-// the host, of a target, and of an authorizer.
+// Package authz has Right, a verb on a resource or on a path. All access checks use this type:
+// checks by the host, by a target cluster, and by an authorizer.
 package authz
 
 import (

@@ -148,8 +148,8 @@ type Value struct {
 	Expression string `json:"expression,omitempty"`
 }
 
-// Input is a further input of a revision: one object that the custom resource names, or all objects
-// of a kind in its namespace. When it changes, a new revision is created.
+// Input is an input of a revision besides the custom resource: one object that the custom resource
+// names, or all objects of a kind in its namespace. When it changes, a new revision is created.
 type Input struct {
 	// Name is the name in the variable inputs.
 	Name    string `json:"name"`

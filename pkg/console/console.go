@@ -85,7 +85,8 @@ func served(api, files http.Handler) (http.Handler, error) {
 	return mux, nil
 }
 
-// limits are the numbers of concurrent requests and streams: of one caller, and of all callers.
+// limits are the largest numbers of concurrent requests and streams of one caller, and of all
+// callers.
 type limits struct{ requests, streams, allRequests, allStreams int }
 
 func ofOneUser() limits {

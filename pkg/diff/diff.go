@@ -34,7 +34,7 @@ type Options struct {
 	Redactor *redact.Redactor
 	// Limits limit the size of the result.
 	Limits Limits
-	// Selecting are further sets of objects whose selectors count for OnlyLabels.
+	// Selecting are additional sets of objects whose selectors count for OnlyLabels.
 	Selecting [][]manifest.Object
 }
 

@@ -89,7 +89,7 @@ func (p *Pool) Return(user string, amount int64) {
 	p.serve()
 }
 
-// may reports whether a user may take a further amount.
+// may reports whether a user may take an additional amount.
 func (p *Pool) may(user string, amount int64) bool {
 	return p.users[user]+amount <= p.size-p.used-amount
 }

@@ -142,8 +142,8 @@ func identifyNamespace(metadata map[string]any, found *findings) string {
 	return namespace
 }
 
-// checkPathSegment refuses names that would change the path of a request. The API server checks
-// each kind's further rules.
+// checkPathSegment refuses names that would change the path of a request. The API server checks the
+// other rules of each kind.
 func checkPathSegment(name string, found *findings, path ...string) {
 	for _, problem := range content.IsPathSegmentName(name) {
 		found.add(field.ErrorTypeInvalid, fmt.Sprintf("is %q: %s", name, problem), path...)

@@ -14,7 +14,7 @@ type InformerOptions struct {
 	Keep cache.TransformFunc
 	// Failed is called when a list or a watch fails. If Failed is nil, client-go logs the error.
 	Failed cache.WatchErrorHandlerWithContext
-	// Indexers are further indexes; they may be nil.
+	// Indexers are additional indexes; they may be nil.
 	Indexers cache.Indexers
 }
 

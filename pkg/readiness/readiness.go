@@ -179,7 +179,7 @@ func rank(severity v1alpha1.UpgradeSeverity) int {
 	return slices.Index([]v1alpha1.UpgradeSeverity{v1alpha1.UpgradeBlocks, v1alpha1.UpgradeBreaksRollback, v1alpha1.UpgradeActBefore, v1alpha1.UpgradeLook}, severity)
 }
 
-// Answer returns the result. notLooked lists further parts that could not be read.
+// Answer returns the result. notLooked lists parts that the caller of Answer could not read.
 func (j *Judge) Answer(notLooked ...string) *v1alpha1.UpgradeReadiness {
 	j.cut()
 	j.ordered()

@@ -64,7 +64,7 @@ type memory struct {
 	// existing are the versions of the create-only objects that existed. A watch that reports such
 	// an object absent at an older version lags.
 	existing map[manifest.ID]string
-	// removing reports for finished Jobs whether they remove themselves.
+	// removing records for a finished Job whether its spec sets ttlSecondsAfterFinished.
 	removing map[manifest.Ref]bool
 	// verdicts of user-written probes, and the cost that these probes may spend now.
 	verdicts  map[gateKey]judgement
@@ -84,8 +84,8 @@ type attempt struct {
 	resourceVersion string
 	// policy of a shared object: the state in which it may be written.
 	policy string
-	// before is a stage, counted from 1: the check counts as passed only until that stage is
-	// reached. 0 is for a check that passed without this condition.
+	// before is the number of a stage, from 1: the check counts as passed only until that stage is
+	// reached. 0 means that the check passed without this condition.
 	before int
 }
 

@@ -31,8 +31,8 @@ type history struct {
 	foreign map[types.UID]string
 	// adoptable objects were foreign and may have been adopted.
 	adoptable map[types.UID]bool
-	// stripped objects lost these marks of the chain, perhaps before a killed process could record
-	// them. With two marks lost, the engine cannot recognise them.
+	// stripped maps an object to the marks of the chain that it lost, perhaps before a killed
+	// process could record the object. The engine cannot recognise an object that lost two marks.
 	stripped map[types.UID]map[string]bool
 	// unrecorded objects belong to the chain, but their store was lost.
 	unrecorded map[types.UID]bool

@@ -105,7 +105,7 @@ func (w *Window) At(now time.Time) (span Span, open bool) {
 	}
 	span = Span{first, first.Add(w.lasts)}
 	for range merges {
-		// The later candidate, if there is one, saves steps.
+		// Try a later opening first: it needs fewer iterations.
 		next := w.opens(span.Closes.Add(-w.lasts / 2))
 		if next.After(span.Closes) {
 			next = w.opens(span.Closes.Add(-w.lasts))

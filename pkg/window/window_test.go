@@ -220,7 +220,7 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestFieldSchedules: of the users' schedules only the first gets a warning. Schedules that no cron
+// TestFieldSchedules: only the first of the users' schedules gets a warning. Schedules that no cron
 // implementation accepts are refused.
 func TestFieldSchedules(t *testing.T) {
 	text, err := os.ReadFile("../../../shared/data/field-cases/plans/10-windows/schedules.txt")

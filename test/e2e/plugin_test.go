@@ -209,8 +209,8 @@ func (i interruption) Read([]byte) (int, error) {
 	select {} // the process would end
 }
 
-// reviewByPlugin reads the plan that waits. An approval of another hash is a conflict, and
-// what was set aside is computed again.
+// reviewByPlugin reviews a plan that waits for approval. An approval of another hash is a conflict.
+// A rejected plan can be computed again.
 func reviewByPlugin(w sharedPlane) {
 	w.says(w.types(0, `kubectl penstock plan list`).Stdout, "rebalance")
 	w.says(w.types(0, `kubectl penstock plan list`).Stdout, "plan rebalance waits for an approval, impact High", "LoadAwareRebalancing", "0/2")

@@ -192,7 +192,7 @@ func onePhase(w sharedPlane) {
 	w.absent("crd", "harbours.harbours.example.com")
 }
 
-// burst: of several revisions created at once, the last revision is rolled out.
+// burst: if several revisions are created at once, the last revision is rolled out.
 func burst(w sharedPlane) {
 	ns := w.namespace("burst")
 	const last = 5

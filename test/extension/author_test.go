@@ -228,7 +228,7 @@ func impersonating(config *rest.Config, who string) *rest.Config {
 	return config
 }
 
-// atOnce: of two concurrent writers, the author is the writer whose spec is stored.
+// atOnce: two users write concurrently. The author is the writer whose spec is stored.
 func atOnce(w shared) {
 	name := w.name
 	deadlines := map[string]string{}
@@ -314,7 +314,7 @@ func bypass(w shared) {
 }
 
 // namesake: a user of the host has the name of Penstock's loopback user and no rights. The name
-// gives the user no further rights.
+// gives the user no additional rights.
 func namesake(w shared) {
 	const name = "system:apiserver"
 	w.grant(name, "User", mayWrite+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}\n")

@@ -105,7 +105,7 @@ spec:
 `, s.name, image, deadline, unavailable)
 }
 
-// image pushes an image with a version of the lamp and further objects.
+// image pushes an image with a version of the lamp and additional objects.
 func (s ship) image(version, more string) string {
 	return s.pushFiles("plain/"+s.name, map[string]string{
 		"lamp.yaml": fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lamp, namespace: %s}\ndata: {version: %q}\n%s", s.name, version, more),

@@ -74,7 +74,7 @@ func reviewed(w shared) {
 		w.t.Errorf("the revision is held by %q, and its UID is %s, was %s", held.Annotations[olmv1alpha1.HeldByAnnotation], held.UID, r.UID)
 	}
 
-	// After a change of the policy and back, the proposal says again what it waits for.
+	// After a change of the policy and back, the proposal again states why it waits.
 	for _, one := range [][2]string{{"Manual", ""}, {"Reviewed", note.RightsGained}} {
 		alice.MustKubectl("annotate", "--overwrite", "clusterextension", w.name, extension.ApprovalAnnotation+"="+one[0])
 		held = w.awaitRevision(r.Name, "it is held by "+one[1], func(r *olmv1alpha1.ClusterExtensionRevision) bool {

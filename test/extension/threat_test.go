@@ -144,7 +144,7 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[2]q}]
 		return fmt.Sprintf("config: {configType: Inline, inline: {watchNamespace: %q}}", namespace)
 	}
 	w.apply(mallory, w.name, w.extend(w.name, w.name, watch(other)))
-	// Until kube-apiserver has observed the role, mallory lacks further rights.
+	// Until kube-apiserver has observed the role, mallory also lacks the rights of that role.
 	w.awaitExtension(w.name, "mallory cannot write there", all(is("Ready=False/Denied"), deniedTo(mallory.name, "roles.rbac.authorization.k8s.io "+other+"/"),
 		func(e *extension.Extension) bool {
 			return !strings.Contains(message(e, "Ready"), "deployments.apps "+w.name+"/"+w.name+";")

@@ -188,7 +188,7 @@ func requestedResources(t *testing.T) []string {
 }
 
 // methods yields the bound methods of a value. For an interface it yields only the interface's
-// methods, not further methods of the dynamic value.
+// methods, not the other methods of the dynamic value.
 func methods(value reflect.Value) func(yield func(reflect.Value) bool) {
 	return func(yield func(reflect.Value) bool) {
 		for i := range value.NumMethod() {

@@ -171,7 +171,7 @@ func TestLeaseOfKilledProcess(t *testing.T) {
 	await(t, "the second term", second.began)
 }
 
-// TestReplicas: of two replicas on one etcd, both serve and one leads. The other takes over.
+// TestReplicas: two replicas on one etcd both serve, and one leads. The other replica takes over.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)

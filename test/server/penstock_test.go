@@ -78,7 +78,7 @@ func newOptions(t *testing.T, host user, dir string, more ...string) *server.Opt
 	for _, set := range options.Flags().FlagSets {
 		flags.AddFlagSet(set)
 	}
-	own, err := port.Free() // the test's next program may use it again
+	own, err := port.Free() // the test's next program may use the same port
 	if err != nil {
 		t.Fatal(err)
 	}

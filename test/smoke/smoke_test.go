@@ -41,7 +41,7 @@ func tour() map[string]func(scenario) {
 		"Budget":    budget,    // confirmation before a large deletion
 		"Target":    target,    // a rollout into the cluster of a kubeconfig
 		// Rights.
-		"Denied": denied, // a requester needs the rights to what a revision does
+		"Denied": denied, // a requester needs the rights to a revision's effects
 		// Reads.
 		"Diff":    diff,    // the changes of a revision
 		"History": history, // all revisions, and their requesters

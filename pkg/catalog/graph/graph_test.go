@@ -98,7 +98,7 @@ channel stable: 2 bundles
 	}
 }
 
-// TestPathOfBest: of two paths of the same length, the path with the better version is chosen.
+// TestPathOfBest: if two paths have the same length, the path with the better version is chosen.
 func TestPathOfBest(t *testing.T) {
 	config, err := fbc.Load(t.Context(), strings.NewReader(`
 {"schema":"olm.channel","package":"p","name":"c","entries":[{"name":"b","replaces":"a"},{"name":"c","replaces":"a"},{"name":"d","replaces":"a"},{"name":"e","replaces":"b","skips":["c","d"]}]}

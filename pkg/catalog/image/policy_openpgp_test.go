@@ -254,7 +254,7 @@ func TestSigstoreBundle(t *testing.T) {
 		says, not   string
 		outage      bool
 		// next is the second page. mirror is a registry that does not answer. mirrored is true if a
-		// mirror that has the image, without referrers, answers first.
+		// mirror answers first: it has the image, but no referrers.
 		next     []byte
 		mirror   string
 		mirrored bool

@@ -70,7 +70,8 @@ func (s *Store) pull(ctx context.Context, o *session, p *pulling, named referenc
 	return s.keep(ctx, folder, r, named, asked, check)
 }
 
-// explained adds the reason why the whole image was unpacked: it may be of another kind.
+// explained adds to a refusal the reason why all files of the image were unpacked: without a label,
+// the image may be neither a catalog nor a bundle.
 func explained(err error, keep []string) error {
 	var refused *Refused
 	if errors.As(err, &refused) && refused.Path != "" && len(keep) == 1 && keep[0] == "." {

@@ -28,8 +28,8 @@ const (
 	NeedsAttention Signal = "needs"
 	// Stopped: the object is not rolled out, because a user wants that.
 	Stopped Signal = "stopped"
-	// Review waits for a review: of a proposal, or of a refused upgrade while the installed version
-	// is healthy.
+	// Review waits for the review of a proposal, or of a refused upgrade while the installed
+	// version is healthy.
 	Review Signal = "review"
 )
 

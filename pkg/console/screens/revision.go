@@ -24,8 +24,8 @@ type StateRequest struct {
 	State string `json:"state"`
 	// Why is the user's reason, shown to the next user; empty removes the previous one.
 	Why string `json:"why,omitempty"`
-	// RemovedDigest and ApprovalDigest are digests of the diff that the user read: of the
-	// acknowledged deletions, and of the approved change.
+	// RemovedDigest and ApprovalDigest come from the diff that the user read. They are the digests
+	// of the acknowledged deletions and of the approved change.
 	RemovedDigest  string `json:"removedDigest,omitempty"`
 	ApprovalDigest string `json:"approvalDigest,omitempty"`
 	// NotBefore approves a proposal for a later time, in RFC 3339. The revision stays Paused until

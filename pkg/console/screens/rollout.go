@@ -44,7 +44,7 @@ type Rollout struct {
 	State       string `json:"state"`
 	// Message names the users or clusters for which the rollout waits.
 	Message string `json:"message,omitempty"`
-	// Digest is the digest that an approval names now: of the rollout, or of Wave. It is empty if
+	// Digest is the digest of the rollout or of Wave that an approval must name now. It is empty if
 	// no approval is needed.
 	Digest string `json:"digest,omitempty"`
 	Wave   string `json:"wave,omitempty"`

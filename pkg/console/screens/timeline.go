@@ -54,7 +54,7 @@ type Entry struct {
 	Count int32 `json:"count,omitempty"`
 }
 
-// These events have no name in conditions, events or phases of plans.
+// Names of events that are not reasons of conditions or events, and not phases of plans.
 const (
 	entryCreated  = "Created"
 	entryProposed = "Proposed"

@@ -22,8 +22,8 @@ func pullSecret(namespace, name, key, content string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{key: []byte(content)}}
 }
 
-// TestPullSecrets: of several credentials for a registry the last one wins, in the order file,
-// ServiceAccount, global Secret.
+// TestPullSecrets: the last credentials for a registry win, in the order file, ServiceAccount,
+// global Secret.
 func TestPullSecrets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "auth.json")
 	if err := os.WriteFile(file, []byte(`{"auths":{"a":{"auth":"file"},"b":{"auth":"file"},"c":{"auth":"file"}},"credHelpers":{"a":"evil"}}`), 0o600); err != nil {

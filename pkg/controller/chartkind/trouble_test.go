@@ -63,8 +63,8 @@ func TestKindTaken(t *testing.T) {
 	p.accepted("a-second", "True", reasonAccepted)
 }
 
-// TestKindKept: of two ChartKinds from one second, the accepted one keeps the kind, also after a
-// change of the leader.
+// TestKindKept: if two ChartKinds were created in the same second, the accepted ChartKind keeps the
+// kind, also after a change of the leader.
 func TestKindKept(t *testing.T) {
 	p, at := newPlane(t), time.Now()
 	p.kindOf("b-first", at, nil)

@@ -142,8 +142,8 @@ func (w *world) write(action clienttesting.Action) (bool, runtime.Object, error)
 	return false, nil, nil
 }
 
-// check checks the rule of package fleet at each write of a child. The stored rollout has the
-// cluster as changing in this attempt, no attempt is written twice, the budget of the wave holds,
+// check checks the rule of package fleet at each write of a child. In the stored rollout, the
+// cluster is changing in this attempt. No attempt is written twice, the budget of the wave holds,
 // and earlier waves are done.
 func (w *world) check(child *unstructured.Unstructured) {
 	mark := child.GetAnnotations()[ext.RolloutAnnotation]

@@ -59,8 +59,8 @@ func writtenAt(item v1alpha1.PlanItem) time.Time {
 	return time.Time{}
 }
 
-// waitsOf returns further conditions that the profile waits for. They are not part of the review,
-// because Penstock writes nothing for them.
+// waitsOf returns the conditions that the profile waits for in addition to the conditions of the
+// item's kind. They are not part of the review, because Penstock writes nothing for them.
 func (s *scope) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
 	p, found := s.profileOf()
 	if !found || s.plan.Spec.RestoreRun != 0 {

@@ -109,8 +109,9 @@ func (s *scope) execute(ctx context.Context) error {
 }
 
 // unchanged runs before the first write of a run. It checks that every target is as reviewed, and
-// that the plan would take no further fields. The first item may reboot nodes, and must not do so
-// for a plan that fails at the second item. Each item is checked again in its turn.
+// that the plan would take no fields beyond the reviewed fields. The first item may reboot nodes,
+// and must not do so for a plan that fails at the second item. Each item is checked again in its
+// turn.
 func (s *scope) unchanged(ctx context.Context, manifests map[manifest.Digest][]byte) (bool, error) {
 	status := &s.plan.Status
 	seen := s.followItems()

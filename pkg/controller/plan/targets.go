@@ -98,8 +98,9 @@ func (s *watchedReader) Read(ctx context.Context, ref manifest.Ref) (*unstructur
 	}
 }
 
-// Try notices an object that the watch has not shown yet. The dry-run of a create has no
-// precondition, but its result has no resourceVersion if the object does not exist.
+// Try returns a conflict if an object exists that the watch has not shown yet. The dry-run of a
+// create has no precondition that would detect the object. But only the result for an existing
+// object has a resourceVersion.
 func (s *watchedReader) Try(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.TryOptions) (*unstructured.Unstructured, error) {
 	tried, err := s.trier.Try(ctx, ref, body, options)
 	if err == nil && options.Precondition == (targetclient.Precondition{}) && tried.GetResourceVersion() != "" {

@@ -36,8 +36,8 @@ type Outcome struct {
 	// the prefix that names the resolved bundle. It is empty if the result is Settled, or if it is
 	// Pending and the status must not change.
 	Message string
-	// Why has further facts for Ready: the nearest version, a missing object, the remedy. It ends
-	// with a command if a command helps. It may be empty.
+	// Why has the facts that explain Ready: the nearest version, a missing object, the remedy. It
+	// ends with a command if a command helps. It may be empty.
 	Why string
 	// Later names the maintenance window for which a delayed approval waits; empty before the
 	// approval's earliest time.

@@ -59,8 +59,8 @@ type Item struct {
 	// Notes are facts for a reviewer. All readers of plans and profiles see them, so they must not
 	// quote a value of a live object.
 	Notes []string
-	// Waits are further conditions of the target before the next item begins. The conditions of its
-	// kind still apply (see package wait).
+	// Waits are conditions that the target must meet before the next item begins, in addition to
+	// the conditions of its kind (see package wait).
 	Waits []Wait
 }
 

@@ -346,8 +346,8 @@ func TestLostPackIsHealed(t *testing.T) {
 	s.do(call{method: http.MethodGet, path: revisions + "/e-1/manifests"}).want(t, http.StatusOK)
 }
 
-// TestWhoWasFirst: of two concurrent creates with the same number, the second error names the first
-// requester. A user who repeats their own create gets the plain error.
+// TestWhoWasFirst: two concurrent creates have the same number. The error of the second create
+// names the requester of the first. A user who repeats their own create gets the plain error.
 func TestWhoWasFirst(t *testing.T) {
 	s := newServer(t, settings{})
 	create := func(user, name string) response {

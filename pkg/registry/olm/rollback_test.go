@@ -296,7 +296,7 @@ func TestRollbackHold(t *testing.T) {
 	}
 }
 
-// TestRollbacksAtOnce: of two concurrent rollbacks one succeeds, and the other gets a conflict.
+// TestRollbacksAtOnce: one of two concurrent rollbacks succeeds, and the other gets a conflict.
 func TestRollbacksAtOnce(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)

@@ -114,7 +114,7 @@ func TestConcurrentUpdates(t *testing.T) {
 	}
 }
 
-// TestConcurrentCreates: of two creates with the same name, one succeeds.
+// TestConcurrentCreates: one of two creates with the same name succeeds.
 func TestConcurrentCreates(t *testing.T) {
 	s := newServer(t, settings{})
 	var all sync.WaitGroup

@@ -185,7 +185,7 @@ containerStatuses: [{name: main, ready: false, restartCount: 0, image: i, imageI
 	}
 }
 
-// TestWorst: of several causes of Pods, the worst is reported.
+// TestWorst: if Pods have several causes, the worst cause is reported.
 func TestWorst(t *testing.T) {
 	crash := func(name string, restarts int) corev1.Pod {
 		return pod(t, name, main, fmt.Sprintf(`

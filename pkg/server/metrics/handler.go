@@ -1,5 +1,5 @@
-// Package metrics serves the metrics of the process: of the generic API server, the controllers of
-// the term, the embedded etcd, and the replica.
+// Package metrics serves the metrics of the generic API server, the controllers of the term, the
+// embedded etcd, and the replica.
 package metrics
 
 import (

@@ -133,7 +133,7 @@ func TestAnnotationsDecide(t *testing.T) {
 	}
 }
 
-// TestVariants: of two variants of an object for different profiles, the revision has only one. Two
+// TestVariants: the revision has only one of two variants of an object for different profiles. Two
 // files for the same profile are an error.
 func TestVariants(t *testing.T) {
 	f := files{
@@ -185,8 +185,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestFieldRelease: of two variants of an object, the one for the profile and feature set is used.
-// Files with other names are ignored, and manifests marked for deletion are omitted.
+// TestFieldRelease: an object has two variants. The variant for the profile and feature set is
+// used. Files with other names are ignored, and manifests marked for deletion are omitted.
 func TestFieldRelease(t *testing.T) {
 	const folder = "../../../../shared/data/field-cases/plans/13-release/release-manifests"
 	if _, err := os.Stat(folder); err != nil {

@@ -132,9 +132,9 @@ func TestAdvanceSameNumberConcurrently(t *testing.T) {
 	}
 }
 
-// TestAdvanceDifferentNumbersConcurrently: of creates with different numbers that have seen the
-// same chain, only one takes its number. The rights of the other users were not checked against its
-// revision.
+// TestAdvanceDifferentNumbersConcurrently: only one of several creates that have read the same
+// chain takes its number. The others fail, because the rights of their users were not checked
+// against the new revision.
 func TestAdvanceDifferentNumbersConcurrently(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s := NewHeads(client, "/p")

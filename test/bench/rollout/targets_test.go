@@ -37,7 +37,7 @@ const (
 	targetBudget = 1
 )
 
-// TestTargets measures the cost of each further target cluster. Extensions are rolled out to one
+// TestTargets measures the cost of each additional target cluster. Extensions are rolled out to one
 // target, and then the same number to one target each. The difference is the cost of the targets.
 // All targets are one kube-apiserver, which a proxy presents as many clusters.
 func TestTargets(t *testing.T) {

@@ -144,7 +144,7 @@ type scene struct {
 	want, kept func(*chain) []map[string]any
 	// released are objects that stay, and no longer belong to the chain.
 	released func(*chain) []map[string]any
-	// check makes further checks, if set.
+	// check makes additional checks, if set.
 	check func(*chain)
 }
 

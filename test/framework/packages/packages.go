@@ -25,7 +25,7 @@ type Bundle struct {
 	Channels []string
 	// Text is the text in the ConfigMap. If empty, it is the version.
 	Text string
-	// More are further manifests, without namespaces.
+	// More are additional manifests, without namespaces.
 	More []string
 	// OwnNamespace limits the install modes to OwnNamespace and SingleNamespace.
 	OwnNamespace bool

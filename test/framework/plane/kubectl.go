@@ -23,7 +23,8 @@ type kubectls struct {
 	processors int // see Options
 
 	mu sync.Mutex
-	// waiting and others are idle processes: for commands that wait, and for all other commands.
+	// waiting are idle processes for commands that wait. others are idle processes for other
+	// commands.
 	waiting, others []*batch
 	all             []*batch
 	closed          bool
@@ -108,7 +109,8 @@ func (k *kubectls) alone(ctx context.Context, c command) (Output, error) {
 	return out, err
 }
 
-// idle returns the idle processes for commands that wait, or for all other commands.
+// idle returns the idle processes for commands that wait if waits is true, and otherwise those for
+// other commands.
 func (k *kubectls) idle(waits bool) *[]*batch {
 	if waits {
 		return &k.waiting

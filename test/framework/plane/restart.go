@@ -11,7 +11,7 @@ import (
 // folder as Tools returns it, of any version of Kubernetes.
 func (p *Plane) Upgrade(ctx context.Context, tools string) error { return p.restart(ctx, tools) }
 
-// Reconfigure restarts kube-apiserver with further arguments. It returns when kube-apiserver is
+// Reconfigure restarts kube-apiserver with additional arguments. It returns when kube-apiserver is
 // ready.
 func (p *Plane) Reconfigure(ctx context.Context, args ...string) error {
 	p.options.APIServerArgs = append(p.options.APIServerArgs, args...)

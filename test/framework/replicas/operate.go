@@ -20,7 +20,7 @@ func (s *Set) Kill(t testing.TB, index int) {
 	s.replicas[index].Kill(t)
 }
 
-// Run starts an ended replica, with further flags, and returns when it is ready.
+// Run starts an ended replica, with additional flags, and returns when it is ready.
 func (s *Set) Run(t testing.TB, index int, flags ...string) {
 	t.Helper()
 	r := s.replicas[index]

@@ -14,7 +14,7 @@ func proposed(r *revision) *revision {
 	return r.annotated(v1alpha1.ProposedAnnotation, "true").as("Paused")
 }
 
-// TestChanges covers further fields, with and without an effect on objects in the cluster.
+// TestChanges covers additional fields, with and without an effect on objects in the cluster.
 func TestChanges(t *testing.T) {
 	web, config, changed := deployment(t, "web"), configMap(t, "config", "1"), configMap(t, "config", "2")
 	all := rule("create,patch,delete", "*", "configmaps,deployments")

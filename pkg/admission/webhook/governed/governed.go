@@ -119,8 +119,9 @@ func conditions(own string) []admissionregistrationv1.MatchCondition {
 			"has(f.operation) && f.operation == 'Apply') || " +
 			"has(object.metadata.ownerReferences) && (!has(oldObject.metadata.ownerReferences) || object.metadata.ownerReferences != oldObject.metadata.ownerReferences)"},
 		{Name: "not-penstock", Expression: "!(request.userInfo.username in " + own + ")"},
-		// Deletions by the control plane were decided elsewhere, and must not block. An owner that
-		// it adds can be the request of a user, such as a StatefulSet that deletes its claims.
+		// The control plane only executes decisions of other users, so its deletions are allowed.
+		// But an owner that it adds is checked: a user can request it, for example by a StatefulSet
+		// that deletes its claims.
 		{Name: "not-the-control-plane", Expression: "!(" + isControlPlane + ") || " + addsOwner},
 		// The review of a binding does not name the extension of its pod, so the right for all
 		// extensions is required.

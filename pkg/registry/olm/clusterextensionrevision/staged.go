@@ -25,7 +25,7 @@ type staged struct {
 	sealed bool
 	// seen holds the Secrets of the request that the caller may know.
 	seen map[manifest.ID]bool
-	// secret is true after a read of a Secret that the request names only by digest.
+	// secret is true if the caller must not learn the sizes of the manifests (see hideSizes).
 	secret bool
 	// borrowed holds manifests that the request names only by digest, with the revisions that
 	// contain them.

@@ -62,7 +62,7 @@ type Deps struct {
 	Digester manifest.Digester
 	// Authorizer checks whether callers may get a Secret.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Redactor hides further fields besides the content of Secrets; nil hides only Secrets.
+	// Redactor hides fields in addition to the content of Secrets; nil hides only Secrets.
 	Redactor *redact.Redactor
 	// ApplyCheck predicts refusals of server-side apply.
 	ApplyCheck ApplyCheck
