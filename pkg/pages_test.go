@@ -84,7 +84,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestNamedTests checks that every test exists that a page names with its file.
+// TestNamedTests checks that every test that a page names with its file exists.
 func TestNamedTests(t *testing.T) {
 	root, named := "..", regexp.MustCompile("`([a-z0-9/_]+_test\\.go):(Test[A-Za-z0-9]+)(?:/([^`]+))?`")
 	found := 0

@@ -142,7 +142,7 @@ func (i impersonation) as(who user.Info) (maker.Revisions, error) {
 // catalogImages pulls images with the puller of the catalogs.
 type catalogImages struct{ catalogs *Catalogs }
 
-// errNoImages is returned while the folder of catalogs is not open, and when there is none.
+// errNoImages reports that the folder of catalogs is not open yet, or that no folder is configured.
 var errNoImages = errors.New("images cannot be pulled yet: the folder of catalogs (--catalog-dir) is not open")
 
 // Pull implements extension.Images.

@@ -25,8 +25,8 @@ const (
 	startTime    = 10 * time.Second
 	startPercent = 20
 	leastStart   = 4 << 20
-	// leastOfStore is leastGarbage of the embedded etcd, also during its start. etcd has 10 MB of
-	// live memory, and one collection takes a few milliseconds.
+	// leastOfStore replaces leastGarbage in the process of the embedded etcd, during its start and
+	// later. etcd has 10 MB of live memory, and one collection takes a few milliseconds.
 	leastOfStore = 6 << 20
 )
 

@@ -69,7 +69,7 @@ func (p *Plan) Halt(progress Progress) (Progress, error) {
 	return next, nil
 }
 
-// Resume ends the halt of a user, and lets the clusters leave that were shown as leaving.
+// Resume ends the halt of a user, and removes the clusters that were shown as leaving.
 func (p *Plan) Resume(progress Progress, situation Situation, shown string) (Progress, error) {
 	if err := p.decide(progress, situation, shown); err != nil {
 		return progress, err

@@ -139,7 +139,7 @@ func (p *Plan) of(wave string) []Cluster {
 	return clusters
 }
 
-// before returns the clusters of all waves before the given wave that change.
+// before returns the clusters that change in the waves before the given wave.
 func (p *Plan) before(wave string) []Cluster {
 	var clusters []Cluster
 	for _, w := range p.Waves {

@@ -171,9 +171,9 @@ func (o *object) update(ctx context.Context, seen Seen) objectResult {
 	return o.apply(ctx, seen, onto(seen), yielded, events...)
 }
 
-// formerly returns the last applied manifest, as written and as Penstock would apply it now. It
-// returns nil if the two are equal, or the manifest is unchanged. An earlier Penstock may have
-// applied it as written (see managedfields.Reform).
+// formerly returns the last applied manifest in two forms: as written, and as Penstock would apply
+// it now. It returns nil if the two forms are equal, or if the manifest is unchanged since. An
+// earlier Penstock may have applied the manifest as written (see managedfields.Reform).
 func (o *object) formerly(ctx context.Context, seen Seen) (written, applied map[string]any) {
 	memo := o.memo
 	if memo == nil || memo.UID != seen.UID || memo.Digest == "" || memo.Digest == o.step.Digest {

@@ -41,7 +41,7 @@ type written struct {
 	Values   map[string][]byte
 }
 
-// readContents returns the keys of an etcd that skip does not leave out.
+// readContents returns the keys of an etcd, except the keys for which skip returns true.
 func readContents(t *testing.T, client *clientv3.Client, skip func(key string) bool) contents {
 	t.Helper()
 	all, err := client.Get(t.Context(), "", clientv3.WithPrefix())

@@ -41,7 +41,8 @@ const (
 	// configured lists the settings by which a user of a catalog can correct a version that does
 	// not become ready.
 	configured = "correct spec.config, choose another version in spec.source.catalog.version, or roll back"
-	// reconfigured is the same, without a revision to roll back to.
+	// reconfigured is configured without a rollback, for extensions that have no revision to roll
+	// back to.
 	reconfigured = "correct spec.config, or " + another
 )
 

@@ -151,9 +151,9 @@ func (r *memoryByChain) open(chain string, revisions []olmv1alpha1.ClusterExtens
 	return kept
 }
 
-// pending returns the writes of a chain that the cache may lack. Call it before reading the cache:
-// the cache then has every write that was dropped earlier, but maybe not a write that is dropped
-// later.
+// pending returns the writes of a chain that the cache may lack. Call it before reading the cache.
+// A write is dropped from this memory once the cache has it. So a later read of the cache shows
+// every write that pending omits; an earlier read might not.
 func (r *memoryByChain) pending(chain string) written {
 	r.mu.Lock()
 	known := r.chains[chain]

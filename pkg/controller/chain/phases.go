@@ -126,8 +126,8 @@ func applied(layer *rollout.LayerReport) bool {
 	return true
 }
 
-// failing reports whether a user should look at an object: only a user can remove the failure, or
-// the failure has lasted long.
+// failing reports whether a user should look at an object: only a user can mend it, or it has been
+// stuck for long.
 func failing(failure rollout.Failure) bool { return failure.NeedsPerson || failure.Stuck }
 
 // summary describes the obstacles of a layer in one line. It returns the first failure that needs a

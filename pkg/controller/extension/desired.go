@@ -296,9 +296,9 @@ func (s *scope) mayAdvance(ctx context.Context) *maker.Outcome {
 	return nil
 }
 
-// mayBeHeld reports whether a revision is a rollback, or may have the content of one. The head of
-// the chain then has the hold. A revision that was handed to Helm, or taken back, is not itself a
-// rollback.
+// mayBeHeld reports whether a revision is a rollback, or may have the content of a rollback. Then
+// Hold reads the hold from the head of the chain. A revision that was handed to Helm, or taken
+// back, may have that content, but is not itself a rollback.
 func (s *scope) mayBeHeld(newest *olmv1alpha1.ClusterExtensionRevision) bool {
 	return maker.IsRollback(newest) || s.byHelm || newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] != ""
 }

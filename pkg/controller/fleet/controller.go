@@ -36,7 +36,7 @@ const (
 	// workers is the number of sets that are reconciled in parallel.
 	workers = 2
 	// lookEvery is the interval between two reads of a cluster while its rollout is in progress.
-	// lookTimeout bounds one read. lookers reads run in parallel.
+	// lookTimeout bounds one read. lookers is the number of reads that run in parallel.
 	lookEvery   = 5 * time.Second
 	lookTimeout = 5 * time.Second
 	lookers     = 16

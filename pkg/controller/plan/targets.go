@@ -98,7 +98,7 @@ func (s *watchedReader) Read(ctx context.Context, ref manifest.Ref) (*unstructur
 	}
 }
 
-// Try returns a conflict if an object exists that the watch has not shown yet. The dry-run of a
+// Try returns a conflict if the object exists but the watch has not shown it yet. The dry-run of a
 // create has no precondition that would detect the object. But only the result for an existing
 // object has a resourceVersion.
 func (s *watchedReader) Try(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.TryOptions) (*unstructured.Unstructured, error) {

@@ -47,8 +47,8 @@ func Of(facts Facts) extension.Status {
 	return w.status
 }
 
-// knowsCatalogs reports whether the conditions about catalogs stay. They do if the process has just
-// started and does not know the catalogs yet, and the conditions are about the present generation.
+// knowsCatalogs reports whether the stored conditions about catalogs stay. They stay if they are
+// about the present generation, and the process has just started and has not read the catalogs.
 func (w *writer) knowsCatalogs(facts Facts) bool {
 	said := meta.FindStatusCondition(w.status.Conditions, Deprecated)
 	return facts.Outcome.Result == Pending && facts.Upgrades == nil && facts.Deprecations == nil && said != nil && said.ObservedGeneration == w.generation

@@ -201,7 +201,7 @@ func lacksApprovals(plan *v1alpha1.ConfigurationPlan) bool {
 // waitingForProfile is the reason of an approved plan that waits for other profiles.
 const waitingForProfile = "WaitingForProfile"
 
-// begins describes when a plan may begin that waits for its window or for other profiles.
+// begins describes when a plan that waits for its window or for other profiles may begin.
 func begins(plan *v1alpha1.ConfigurationPlan) string {
 	if ready := meta.FindStatusCondition(plan.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Reason == waitingForProfile {
 		return v1alpha1.AfterText(plan.Spec.Requires)

@@ -303,7 +303,7 @@ func TestThousandAttempts(t *testing.T) {
 	}
 }
 
-// TestSweep: Sweep releases exactly the claims of gone holders, on all pages.
+// TestSweep: Sweep releases exactly the claims of holders that do not exist any more, on all pages.
 func TestSweep(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	c := New(client, "/p")

@@ -13,8 +13,9 @@ import (
 // sweepPage bounds the claims in one read.
 const sweepPage = 500
 
-// Sweep releases the claims of gone holders, and returns their number. It continues after errors,
-// and returns them joined. Claims of records that are being written stay.
+// Sweep releases the claims of holders that do not exist any more, and returns the number of
+// released claims. It continues after errors, and returns them joined. Claims of records that are
+// being written stay.
 func (c *Claims) Sweep(ctx context.Context, gone Gone) (freed int, err error) {
 	var errs []error
 	claims := store.Below(c.keys.Claims())
@@ -32,7 +33,8 @@ func (c *Claims) Sweep(ctx context.Context, gone Gone) (freed int, err error) {
 	return freed, errors.Join(append(errs, err)...)
 }
 
-// sweep releases one claim of a gone holder if it is unchanged since it was read.
+// sweep releases one claim, whose holder does not exist any more, if the claim is unchanged since
+// it was read.
 func (c *Claims) sweep(ctx context.Context, found *mvccpb.KeyValue, gone Gone) (bool, error) {
 	present, err := c.decode(found)
 	if err != nil || present.pending {

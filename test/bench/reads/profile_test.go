@@ -24,7 +24,7 @@ func (b *bench) profileHeap(state string) {
 	}
 }
 
-// profileCase profiles Penstock while each of Penstock's subjects runs.
+// profileCase runs each subject of Penstock in the case, and profiles Penstock meanwhile.
 func (b *bench) profileCase(title string, c measure.Case) {
 	b.t.Helper()
 	dir := os.Getenv("PROFILE")

@@ -128,8 +128,9 @@ func offences(objects []manifest.Object, places map[manifest.ID]place) field.Err
 	return unsaid(objects, places)
 }
 
-// unsaid returns errors for manifests that the request names by digest and whose annotations differ
-// from their entry: the revision that has them was stored before Penstock read these annotations.
+// unsaid returns errors for manifests that the request names by digest, if their annotations differ
+// from the marks of their entries. Their revision was stored before Penstock read these
+// annotations.
 func unsaid(objects []manifest.Object, places map[manifest.ID]place) field.ErrorList {
 	var errs field.ErrorList
 	for _, object := range objects {

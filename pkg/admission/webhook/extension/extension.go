@@ -36,8 +36,8 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers, p
 			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.StampForThemselves(r, false) },
 			Registration: registration("!" + mayBypass),
 		},
-		// kube-apiserver evaluates in a match condition whether the author can bypass. It calls
-		// this webhook only then, so the call is the proof.
+		// The match condition checks whether the author can bypass. kube-apiserver calls this
+		// webhook only if the condition holds, so the call proves the right.
 		{
 			Name: "extension-author-bypass", Mutating: true, Authenticated: true,
 			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.StampForThemselves(r, true) },

@@ -140,7 +140,7 @@ func along(id manifest.ID) string {
 	}
 }
 
-// some names the first objects, or without named counts all of them by kind.
+// some lists the first objects by name if named is true. Otherwise it counts all objects by kind.
 func some(ids []manifest.ID, named bool) string {
 	if !named {
 		return byKind(ids)

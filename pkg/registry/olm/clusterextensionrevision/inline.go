@@ -16,8 +16,8 @@ import (
 // maxManifestErrors bounds the invalid manifests in one answer: many errors usually have one cause.
 const maxManifestErrors = 50
 
-// inliner replaces inline manifests by identity and digest: in a decoded request body, and in a
-// revision for manifests that passed the filter.
+// inliner replaces inline manifests by identity and digest. It works on a decoded request body, and
+// on a revision whose manifests have passed the filter.
 type inliner struct {
 	digester manifest.Digester
 }

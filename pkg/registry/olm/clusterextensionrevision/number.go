@@ -170,8 +170,8 @@ func following(next int64) string {
 	return fmt.Sprintf("the next one is %d", next)
 }
 
-// confirm records that a revision exists whose number was only taken. An older Penstock confirms
-// after the write. If confirm fails, the controllers do it later.
+// confirm records that the revision of a taken number exists. An older Penstock confirms after the
+// write. If confirm fails, the controllers do it later.
 func (r *REST) confirm(ctx context.Context, revision *olm.ClusterExtensionRevision) {
 	name, _, _ := olm.ChainOf(revision.Name)
 	row, err := rowOf(revision, nil)

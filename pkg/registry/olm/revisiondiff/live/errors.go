@@ -21,7 +21,7 @@ func (l *Live) answer(ctx context.Context, err error) error {
 	return l.answerFor(ctx, "what a rollout would change", err)
 }
 
-// answerFor works like answer, for another question.
+// answerFor works like answer, for a request that asks the question what.
 func (l *Live) answerFor(ctx context.Context, what string, err error) error {
 	unavailable := func(why string) error { return apierrors.NewServiceUnavailable(what + " now is not known: " + why) }
 	var ours *apierrors.StatusError

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// maxExplained bounds the objects of one answer whose cause is searched. Each object costs up
-	// to gather.MaxRequests. looksAtOnce bounds the concurrent searches.
+	// maxExplained bounds the objects of one answer for which a cause is searched. Each object
+	// costs up to gather.MaxRequests. looksAtOnce bounds the concurrent searches.
 	maxExplained = 20
 	looksAtOnce  = 4
 )
