@@ -31,7 +31,7 @@ type step struct {
 // Step computes the next progress:
 //
 //  1. It moves each cluster by its observation.
-//  2. It lets clusters leave that the set no longer selects, unless too many would leave together.
+//  2. It removes the clusters that the set no longer selects, unless too many would leave together.
 //  3. It lets clusters begin in their turn, wave by wave, unless the rollout is halted.
 //  4. It completes the rollout when every wave is done.
 //
@@ -134,8 +134,8 @@ func (s *step) see(cluster Cluster, at At, seen Observation) {
 // waits reports whether a state waits for the end of a cluster's rollout.
 func waits(state State) bool { return state == Updating || state == Unknown }
 
-// leave lets clusters leave that the set no longer selects. If many would leave together, the cause
-// is more probably a mistake, so a user has to accept it.
+// leave removes the clusters that the set no longer selects. If many clusters would leave together,
+// the cause is more probably a mistake, so a user has to accept it.
 func (s *step) leave() {
 	leaving := s.leaving()
 	if s.tooMany(leaving) {

@@ -40,9 +40,9 @@ func isMark(path, key string) bool {
 	return path == ".metadata.annotations" && (key == v1alpha1.GovernedByAnnotation || key == v1alpha1.AppliedHashAnnotation || manifest.IsReserved(key))
 }
 
-// MayConflict reports whether a plan must be compared with another plan. While it waits for its
-// approval, that is every computed plan. Later, it is only an approved plan, so that users without
-// the right to approve cannot stop an approved plan.
+// MayConflict reports whether a plan must be compared with another plan. A plan that waits for its
+// approval is compared with every computed plan. A scheduled plan is not compared with plans that
+// wait for approval, so that users without the right to approve cannot stop it.
 func MayConflict(phase v1alpha1.Phase, other *v1alpha1.ConfigurationPlan) bool {
 	switch {
 	case !Active(other.Status.Phase) || other.Status.Manifests == "" || other.Status.Phase == v1alpha1.PhaseDrafting:

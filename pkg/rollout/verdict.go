@@ -81,7 +81,7 @@ func (p *pass) verdict(ctx context.Context, gate stage.Gate) (verdict probe.Verd
 }
 
 // judgeWithin judges an object by a user-written probe, within the remaining allowance. known is
-// false if the allowance is not full and does not suffice.
+// false if the remaining allowance does not suffice, but a full allowance might.
 func (p *pass) judgeWithin(ctx context.Context, gate stage.Gate, metered probe.Metered, object *unstructured.Unstructured) (verdict probe.Verdict, known bool) {
 	budget := probe.NewCostBudget(p.memory.allowance.left)
 	if budget.Left() > 0 && ctx.Err() == nil {

@@ -61,7 +61,7 @@ func lighthouse() *catalogv1alpha1.CatalogPackage {
 	}
 }
 
-// TestLeadsTo: the version for a request is shown only if the package tells it.
+// TestLeadsTo: the version for a request is shown only if the package determines it.
 func TestLeadsTo(t *testing.T) {
 	for want, request := range map[string]install.Request{
 		"1.2.0": {}, "1.1.0": {Channels: []string{"stable"}}, "1.0.0": {Version: "1.0.0"}, "": {Version: "1.x"},

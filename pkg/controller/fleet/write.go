@@ -268,8 +268,9 @@ func (p *pass) remove(ctx context.Context, cluster string, live *unstructured.Un
 	return nil
 }
 
-// authorOf returns the author of a child, or nil if unknown. The author of the set does not answer
-// for such a child. An invalid stamp is removed from the annotations.
+// authorOf returns the author of a child. It returns nil if the child's stamp is invalid, and
+// removes that stamp from the annotations: the author of the set is not responsible for such a
+// child.
 func (p *pass) authorOf(child *unstructured.Unstructured, annotations map[string]string) *author.Stamp {
 	stamp, err := author.ClusterExtensions().Verify(p.Key, child)
 	if err != nil {

@@ -36,7 +36,8 @@ type ownWrites struct {
 }
 
 // Get returns the record of the lease. If another process with our identity holds the lease, Get
-// changes the holder. Such a process shows in a renewal that this process has not written.
+// changes the holder in the record. Get recognises such a process by a renewal time that this
+// process has not written.
 func (l ownLease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	switch {

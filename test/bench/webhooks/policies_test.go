@@ -181,8 +181,9 @@ func write(t *testing.T, pid int, kind written, client dynamic.ResourceInterface
 	return float64(after-before) / float64(time.Millisecond) / float64(kind.writes)
 }
 
-// enforce installs exactly these policies, and waits until they are enforced: a request that one of
-// them refuses is refused, or accepted without policies.
+// enforce installs exactly these policies, and waits until they are enforced. With policies,
+// kube-apiserver then refuses a request that violates one of them. Without policies it accepts that
+// request.
 func enforce(t *testing.T, c *cluster.Cluster, set policySet) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), enforcing)
