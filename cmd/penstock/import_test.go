@@ -97,8 +97,8 @@ func TestImportAnswers(t *testing.T) {
 	}
 }
 
-// largeArchive returns an archive larger than the buffers of a connection. So the writer notices
-// that nobody reads it.
+// largeArchive returns an archive larger than the buffers of a connection. So the writer notices if
+// the server does not read it.
 func largeArchive(t *testing.T) []byte {
 	t.Helper()
 	var buffer bytes.Buffer

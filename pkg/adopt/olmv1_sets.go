@@ -34,7 +34,7 @@ const (
 	// boxcutter is operator-controller's field manager for the objects of revisions, and the value
 	// of its label.
 	boxcutter = "olm.operatorframework.io"
-	// most limits the unpacked size of one object in a Secret, in bytes.
+	// most is the largest unpacked size of one object in a Secret, in bytes.
 	most = 10 << 20
 )
 

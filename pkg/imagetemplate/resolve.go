@@ -23,9 +23,9 @@ type Result struct {
 	Malformed bool
 }
 
-// Resolve replaces variables with values. It calls value once for each variable; "" stands for no
-// value. A value that is not a valid part of a reference counts as "". So a value cannot select
-// another registry or image than the template.
+// Resolve replaces variables with values. It calls value once for each variable; value returns ""
+// if a variable has no value. A value that is not a valid part of a reference counts as "". So a
+// value cannot select another registry or image than the template.
 func (t *Template) Resolve(value func(Variable) string) Result {
 	values := map[string]string{}
 	result := Result{Malformed: t.Problem != nil}

@@ -9,7 +9,7 @@ import (
 )
 
 // decideCreateOnly decides the action for a create-only object. An existing object is as desired,
-// whoever made it and with any content.
+// with any owner and any content.
 func decideCreateOnly(seen Seen) Decision {
 	switch {
 	case seen.Presence == observe.Absent:

@@ -47,7 +47,7 @@ func (o *object) isDone(ctx context.Context, seen Seen) (observe.Outcome, bool) 
 	return outcome, outcome != ""
 }
 
-// removesItself reports whether the manifest is of a Job that is deleted after it finishes.
+// removesItself reports whether the manifest describes a Job that is deleted after it finishes.
 func (s *setting) removesItself(ctx context.Context, ref manifest.Ref) bool {
 	raw, err := s.Bodies.Body(ctx, ref)
 	if err != nil {

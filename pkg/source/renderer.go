@@ -36,7 +36,7 @@ type Rendered struct {
 type Warning struct {
 	// File is the slash-separated path below the root; empty for the input as a whole.
 	File string
-	// Line counts from 1; 0 stands for the whole file.
+	// Line counts from 1; 0 means the whole file.
 	Line    int
 	Message string
 }

@@ -80,7 +80,7 @@ func scale(w shared) {
 	for _, n := range most {
 		total += n
 	}
-	// All requests about them, of any user.
+	// All requests for these custom resources, by any user.
 	requests := w.Audit().Since(mark, plane.ByAgent("penstock/"), plane.Not(plane.ByVerb("watch")), func(r plane.Request) bool {
 		return ours(r) || strings.Contains(r.URI, "secured-scale-")
 	})

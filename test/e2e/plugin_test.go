@@ -145,7 +145,8 @@ func byPlugin(w sharedPlane) {
 		append([]string{"lighthouse-1..lighthouse-2", "beacon-2..beacon-3"}, names...)...)
 	w.says(out.Stdout, "beacon-2 → beacon-3: 0 added, 1 changed", "+++")
 
-	// One that gets stuck: it goes on when nobody looks any more, until it is archived.
+	// A rollout that gets stuck continues after the command has ended, until the revision is
+	// archived.
 	w.beaconManifests(dir, "v1.2.0", "zone: nowhere")
 	out = w.typesAs(nobody, 124, `kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 2s`, names...)
 	w.says(out.Stderr, "beacon-4 continues by itself", "kubectl penstock rollback beacon", "not done within 2s")
@@ -183,7 +184,7 @@ func byPlugin(w sharedPlane) {
 	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=beacon", poll.TimeoutFlag)
 }
 
-// answer is somebody who does something before they answer.
+// answer is the input of a user who acts before they answer.
 type answer struct {
 	text   string
 	before func()
@@ -200,7 +201,7 @@ func (a *answer) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// interruption is somebody who interrupts when they are asked.
+// interruption is the input of a user who interrupts the command instead of answering.
 type interruption func()
 
 // Read implements io.Reader.

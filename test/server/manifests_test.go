@@ -267,8 +267,9 @@ func postRevision(ctx context.Context, client rest.Interface, body []byte) error
 		SetHeader("Content-Type", "application/json").Body(revision).Do(ctx).Error()
 }
 
-// manifestRows are the rows of the tables of the page by shape: the outcomes of create, apply, render
-// and revision. One word on the page stands for four equal outcomes.
+// manifestRows returns the rows of the page's tables, by the shape of the manifest. A row has the
+// outcomes of create, apply, render and revision. If all four are equal, the page has the outcome
+// only once.
 func manifestRows(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(manifestsPage)

@@ -136,7 +136,7 @@ func (d door) subresources() {
 			}
 		}
 		apply()
-		// "" stands for the object itself.
+		// "" means the object itself.
 		for _, sub := range append(found.subresources, "") {
 			for what, change := range sideDoors {
 				refused := d.puts(attacker, at, object.GetName(), sub, change)

@@ -325,8 +325,8 @@ func (k *kept) writesUntilItEnds(fill filler) {
 	k.t.Fatal("etcd still writes to a full volume")
 }
 
-// stopped: a process that is told to end does so although etcd does not run. The next process
-// starts on a full volume and serves discovery. It serves the rest when there is space.
+// stopped: a process ends on request even if etcd does not run. The next process starts on a full
+// volume and serves discovery. It serves the rest when there is space.
 func (k *kept) stopped(fill filler, ballast string) {
 	k.takesBallast(fill, ballast)
 	k.writesUntilItEnds(fill)

@@ -133,7 +133,8 @@ func (o *session) eachSource(ask func(*referrersClient) (done bool, err error)) 
 	return joined
 }
 
-// bundles returns the descriptors of the Sigstore bundles that refer to a digest, at most most.
+// bundles returns the descriptors of the Sigstore bundles that refer to a digest. It returns at
+// most the given number.
 func (c *referrersClient) bundles(ctx context.Context, of digest.Digest, most int) ([]specs.Descriptor, error) {
 	var found []specs.Descriptor
 	seen := map[digest.Digest]bool{}

@@ -46,7 +46,7 @@ type Entry struct {
 	// Who is the user who caused the event, or the field manager whose change was repaired; empty
 	// for Penstock.
 	Who string `json:"who,omitempty"`
-	// Kind and Name are of the affected object.
+	// Kind and Name identify the affected object.
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
 	Message string `json:"message,omitempty"`

@@ -6,7 +6,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// most bounds the catalogs with their own metric series.
+// most is the largest number of catalogs with their own metric series.
 const most = 100
 
 var _ prometheus.Collector = &Controller{}

@@ -187,8 +187,8 @@ func TestVerified(t *testing.T) {
 	}, func() any { return p.revisions["lamp-house-hall-2"] })
 }
 
-// TestChangeMeanwhile: a generation that arrives during the rollout of the earlier one is not
-// observed with it.
+// TestChangeMeanwhile: a new generation arrives during the rollout of the previous generation. The
+// end of that rollout does not make the new generation observed.
 func TestChangeMeanwhile(t *testing.T) {
 	p := newPlane(t)
 	p.kind(nil)

@@ -71,7 +71,7 @@ type Controller struct {
 	windows  []maintenancewindow.Window
 	// open holds the names of windows that were open in their last pass.
 	open map[string]bool
-	// told holds the functions to call when decisions may have changed.
+	// told holds the functions that are called when decisions may have changed.
 	told []func()
 }
 

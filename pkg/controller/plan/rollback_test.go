@@ -94,8 +94,8 @@ func (l *lab) forgetApplied(name string) {
 	}
 }
 
-// TestRollbackOfRollback: a rollback removes the fields that nobody had before the run. A rollback
-// of the rollback restores them, and the objects of the first run.
+// TestRollbackOfRollback: a rollback removes the fields that had no value before the run. A
+// rollback of the rollback restores them, and the objects of the first run.
 func TestRollbackOfRollback(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseCompleted)

@@ -26,7 +26,7 @@ func (p *Path) Append(step string) *Path {
 // Field returns the path of a field.
 func (p *Path) Field(name string) *Path { return p.Append(fieldStep(name)) }
 
-// IsRoot reports whether the path is of the document itself.
+// IsRoot reports whether the path is the path of the document itself.
 func (p *Path) IsRoot() bool { return p.parent == nil }
 
 // pathBytes is the approximate maximum length of a printed path.

@@ -99,7 +99,7 @@ const (
 	Missing Problem = "Missing"
 	// Unreadable: the annotation is not a valid stamp.
 	Unreadable Problem = "Unreadable"
-	// Unsigned: the signature is of another key, for example of a former store.
+	// Unsigned: the signature was made with another key, for example the key of a former store.
 	Unsigned Problem = "Unsigned"
 	// OtherExtension: the stamp is for another object.
 	OtherExtension Problem = "OtherExtension"

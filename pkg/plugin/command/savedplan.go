@@ -25,8 +25,8 @@ const (
 )
 
 // savedPlan is a reviewed deploy, for a later command that does exactly the same. It has no content
-// of manifests, only digests. Digests of Secrets are keyed with the store's key, so that nobody can
-// guess a value from them.
+// of manifests, only digests. Digests of Secrets are keyed with the store's key, so that a reader
+// cannot guess a value from them.
 type savedPlan struct {
 	Kind          string `json:"kind"`
 	FormatVersion int    `json:"formatVersion"`

@@ -115,7 +115,7 @@ func newPlanHistory(s *session.Session) *cobra.Command {
 }
 
 // historyTable lists runs, newest first. Each plan with a name numbers its runs from 1. If there
-// were several plans, a column shows which runs are of the plan with this uid.
+// were several plans, a column shows which runs belong to the plan with this uid.
 func historyTable(runs []v1alpha1.PlanRun, uid string) screen.Table {
 	out := screen.Table{Header: []string{"RUN", "OUTCOME", "STARTED", "ENDED", "APPROVED BY", "COMMENT"}, Clip: true}
 	several := uid != "" && slices.ContainsFunc(runs, func(run v1alpha1.PlanRun) bool { return run.Plan != uid })

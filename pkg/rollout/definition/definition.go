@@ -171,7 +171,7 @@ func compile(version *apiextensionsv1.CustomResourceDefinitionVersion) (*judge, 
 	}, nil
 }
 
-// Is reports whether apiVersion and kind are of a CustomResourceDefinition.
+// Is reports whether apiVersion and kind belong to a CustomResourceDefinition.
 func Is(apiVersion, kind string) bool {
 	group, version, _ := strings.Cut(apiVersion, "/")
 	return group == apiextensions.GroupName && version == "v1" && kind == "CustomResourceDefinition"

@@ -79,8 +79,8 @@ func TestWaitForHost(t *testing.T) {
 	}
 }
 
-// TestHostRefusesCredentials: wrong credentials are an error after a while. Otherwise nobody would
-// notice them.
+// TestHostRefusesCredentials: wrong credentials are an error after a while. Otherwise an
+// administrator would not notice them.
 func TestHostRefusesCredentials(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

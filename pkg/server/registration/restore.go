@@ -118,7 +118,7 @@ func (k *Keeper) watch(ctx context.Context, p managedobject.Object) {
 	watching.Run(ctx)
 }
 
-// untouched is true if nobody has changed a value of ours since our last write.
+// untouched is true if no other writer has changed a value of ours since our last write.
 func (k *Keeper) untouched(p managedobject.Object, object metav1.Object) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -33,7 +33,7 @@ func Jobs() []Job { return []Job{Engine(), Reader(), Executor(), Templates()} }
 
 // Engine is the job that writes the objects of revisions. A bundle may contain any kind, so its
 // rights cover all resources. They are limited to the verbs that the engine uses: it impersonates
-// nobody, and deletes one object at a time. Admission decides which users may roll out which
+// no user, and deletes one object at a time. Admission decides which users may roll out which
 // objects.
 //
 // The engine needs escalate and bind to write roles with more rights than its own. API servers

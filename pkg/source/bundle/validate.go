@@ -49,7 +49,7 @@ func (f *findings) add(field []any, format string, args ...any) {
 	f.at(f.contents.csvFile, field, format, args...)
 }
 
-// at adds an error about a field of any object; a nil field stands for the whole object.
+// at adds an error about a field of any object; a nil field means the whole object.
 func (f *findings) at(object directory.Located, field []any, format string, args ...any) {
 	where := ""
 	if len(field) > 0 {

@@ -12,7 +12,7 @@ type Error struct {
 	// File is the slash-separated path below the directory, or the name of the
 	// stream.
 	File string
-	// Line counts from 1; 0 stands for the whole file.
+	// Line counts from 1; 0 means the whole file.
 	Line int
 	// Message describes the problem and the remedy.
 	Message string

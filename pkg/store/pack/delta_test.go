@@ -139,7 +139,8 @@ func TestSharedPack(t *testing.T) {
 	if recordOf(t, s, second).Base != first {
 		t.Fatalf("the second pack is %+v", recordOf(t, s, second))
 	}
-	// The same chain stores it again, and another chain that also has the base.
+	// The same chain stores the content again. Then another chain, which also has the base, stores
+	// it.
 	mustPut(t, s, two, first)
 	mustPut(t, s, two, Root(nil), first)
 	if recordOf(t, s, second).Base != first {

@@ -118,7 +118,7 @@ func (r *Runs) Put(ctx context.Context, name string, row Row, packs ...string) e
 	}
 }
 
-// replaces reports whether both rows are of the same run.
+// replaces reports whether both rows belong to the same run.
 func (r Row) replaces(other Row) bool { return r.Plan == other.Plan && r.Number == other.Number }
 
 // insert replaces the row of the same run, or adds the row as the newest.

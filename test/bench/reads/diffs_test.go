@@ -25,7 +25,7 @@ const inProcess = "in process"
 
 type pair struct {
 	operator.Operator
-	// most limits the processor time of the comparison, in ms; 0 means no limit.
+	// most is the largest processor time of the comparison, in ms; 0 means no limit.
 	most float64
 }
 

@@ -37,7 +37,7 @@ func TestMemoryLimit(t *testing.T) {
 }
 
 // limited installs and upgrades extensions with the limit of a container of this size in MiB; 0
-// stands for no limit.
+// means no limit.
 func (b *bench) limited(t *testing.T, container int) {
 	w := newCasePlane(t, 0)
 	name := "no limit"

@@ -22,8 +22,8 @@ const (
 	mebibyte                           = 1 << 20
 )
 
-// repeat joins as many copies of element as fit into a mebibyte, at most most. It replaces # by the
-// number of the copy.
+// repeat joins as many copies of element as fit into a mebibyte, but at most the given number. It
+// replaces # by the number of the copy.
 func repeat(element string, most int) string {
 	var all strings.Builder
 	for i := 0; i < most && all.Len() < mebibyte-20_000; i++ {

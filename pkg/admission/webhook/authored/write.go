@@ -135,7 +135,7 @@ func (w *Write) IsDropped() bool {
 	return err != nil
 }
 
-// isStampOf reports whether a stamp is of a user, with the user's present groups.
+// isStampOf reports whether a stamp names a user and the user's present groups.
 func isStampOf(stamp *author.Stamp, who authenticationv1.UserInfo) bool {
 	return stamp.User == who.Username && stamp.UID == who.UID && slices.Equal(stamp.Groups, who.Groups) &&
 		maps.EqualFunc(stamp.Extra, extra(who), slices.Equal[[]string])

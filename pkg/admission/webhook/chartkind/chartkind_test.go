@@ -108,8 +108,8 @@ func TestWrittenForOthers(t *testing.T) {
 	}
 }
 
-// TestMayNotImpersonate: a user who cannot impersonate the ServiceAccount is told its name and the
-// missing right.
+// TestMayNotImpersonate: the refusal of a user who cannot impersonate the ServiceAccount has its
+// name and the missing right.
 func TestMayNotImpersonate(t *testing.T) {
 	given := of(at).refuseAccount(webhooktest.Review(t, someone("mallory"), kind("operator", nil), nil))
 	if given.Refusal == nil || given.Refusal.Code != http.StatusUnprocessableEntity {
