@@ -57,7 +57,7 @@ func obstacles(s *site) {
 	// Other writers may scale it, and an administrator may restore a deleted object.
 	s.MustKubectl("scale", "-n", name, "deployment/web", "--replicas=3")
 	s.MustKubectl("delete", "configmap", "-n", name, "more")
-	s.refuses(nil, "ConfigMap "+name+"/more is gone")
+	s.refuses(nil, "ConfigMap "+name+"/more is missing")
 	s.limited()
 	before := s.read(".spec.template", "deployment/web")
 	out := s.mustAdopt("--overwrite")
