@@ -216,12 +216,11 @@ type RevisionObject struct {
 	Namespace string
 	// Name of the object.
 	Name string
-	// Digest of the canonical manifest: sha256:<hex>, or hmac-sha256:<hex> for
-	// a Secret.
+	// Digest of the manifest: sha256:<hex>, or hmac-sha256:<hex> for a Secret.
 	Digest string
 	// Size of the canonical manifest, in bytes. It is absent for a Secret. Ignored on write.
 	Size int64
-	// CreateOnly is true for an object that Penstock creates and never changes. Ignored on write.
+	// CreateOnly objects are created and never changed. Ignored on write.
 	CreateOnly bool
 	// InstallLevel of a create-only object, 0 or 1. The first installation creates level 0 before
 	// level 1. Ignored on write.

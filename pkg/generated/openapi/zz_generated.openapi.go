@@ -7343,7 +7343,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObject(ref common.ReferenceCallback) c
 					},
 					"digest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "digest of the canonical manifest: sha256:<hex>, or hmac-sha256:<hex> for a Secret.",
+							Description: "digest of the manifest: sha256:<hex>, or hmac-sha256:<hex> for a Secret.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7357,7 +7357,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObject(ref common.ReferenceCallback) c
 					},
 					"createOnly": {
 						SchemaProps: spec.SchemaProps{
-							Description: "createOnly is true for an object that Penstock creates and never changes. Ignored on write.",
+							Description: "createOnly objects are created and never changed. Ignored on write.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

@@ -25,11 +25,11 @@ type RevisionObjectApplyConfiguration struct {
 	Namespace *string `json:"namespace,omitempty"`
 	// name of the object.
 	Name *string `json:"name,omitempty"`
-	// digest of the canonical manifest: sha256:<hex>, or hmac-sha256:<hex> for a Secret.
+	// digest of the manifest: sha256:<hex>, or hmac-sha256:<hex> for a Secret.
 	Digest *string `json:"digest,omitempty"`
 	// size of the canonical manifest, in bytes. It is absent for a Secret. Ignored on write.
 	Size *int64 `json:"size,omitempty"`
-	// createOnly is true for an object that Penstock creates and never changes. Ignored on write.
+	// createOnly objects are created and never changed. Ignored on write.
 	CreateOnly *bool `json:"createOnly,omitempty"`
 	// installLevel of a create-only object, 0 or 1. The first installation creates level 0 before
 	// level 1. Ignored on write.
