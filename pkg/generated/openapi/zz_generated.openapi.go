@@ -3700,7 +3700,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is the action on the target: Create, Update, Delete or None.\n\nPossible enum values:\n - `\"Create\"` creates a target that does not exist.\n - `\"Delete\"` deletes a target that the run created which is rolled back.\n - `\"None\"` leaves a target that already has the desired state.\n - `\"Update\"` changes a target.",
+							Description: "action is the action on the target: Create, Update, Delete or None.\n\nPossible enum values:\n - `\"Create\"` creates a target that does not exist.\n - `\"Delete\"` deletes a target that the rolled-back run created.\n - `\"None\"` leaves a target that already has the desired state.\n - `\"Update\"` changes a target.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Create", "Delete", "None", "Update"},
@@ -4168,7 +4168,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is the action on the target.\n\nPossible enum values:\n - `\"Create\"` creates a target that does not exist.\n - `\"Delete\"` deletes a target that the run created which is rolled back.\n - `\"None\"` leaves a target that already has the desired state.\n - `\"Update\"` changes a target.",
+							Description: "action is the action on the target.\n\nPossible enum values:\n - `\"Create\"` creates a target that does not exist.\n - `\"Delete\"` deletes a target that the rolled-back run created.\n - `\"None\"` leaves a target that already has the desired state.\n - `\"Update\"` changes a target.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Create", "Delete", "None", "Update"},
@@ -4457,7 +4457,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is the action on the target: Create, Update or None. It is absent if the cluster refuses the action, or if Penstock could not check it. message then has the reason.\n\nPossible enum values:\n - `\"Create\"` creates a target that does not exist.\n - `\"Delete\"` deletes a target that the run created which is rolled back.\n - `\"None\"` leaves a target that already has the desired state.\n - `\"Update\"` changes a target.",
+							Description: "action is the action on the target: Create, Update or None. It is absent if the cluster refuses the action, or if Penstock could not check it. message then has the reason.\n\nPossible enum values:\n - `\"Create\"` creates a target that does not exist.\n - `\"Delete\"` deletes a target that the rolled-back run created.\n - `\"None\"` leaves a target that already has the desired state.\n - `\"Update\"` changes a target.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Create", "Delete", "None", "Update"},

@@ -621,7 +621,7 @@ const (
 	ItemCreate ItemAction = "Create"
 	// ItemUpdate changes a target.
 	ItemUpdate ItemAction = "Update"
-	// ItemDelete deletes a target that the run created which is rolled back.
+	// ItemDelete deletes a target that the rolled-back run created.
 	ItemDelete ItemAction = "Delete"
 	// ItemNone leaves a target that already has the desired state.
 	ItemNone ItemAction = "None"
