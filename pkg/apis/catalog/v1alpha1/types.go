@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CatalogLabel, on a package, is the label that names its catalog.
+// CatalogLabel of a package names its catalog.
 const CatalogLabel = "catalog"
 
 // +genclient

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SetLabel, on a ClusterExtensionRollout, is the name of its ClusterExtensionSet.
+// SetLabel of a ClusterExtensionRollout is the name of its ClusterExtensionSet.
 const SetLabel = "penstock.dev/set"
 
 // +genclient

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// AdoptedFromAnnotation, on a revision of an extension that was adopted from OLM, names the object
+// AdoptedFromAnnotation of a revision of an extension that was adopted from OLM names the object
 // of OLM with the same content, as <kind>/<name>: ClusterObjectSet/argocd-3,
 // ClusterExtensionRevision/argocd-3, HelmRelease/olmv1-system/argocd:3 or
 // Subscription/operators/argocd.
