@@ -100,12 +100,12 @@ func TestExtension(t *testing.T) {
 		"Contested": {
 			reason:    "two writers, of which conditions say only that it is repaired",
 			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, holds("Contested", ""), "Progressing=True/Repairing: it is repaired", "Succeeded=True/RolledOut")},
-			want:      []string{"argocd-1 is being repaired: Deployment argocd/server: it is so. The author of the revisions must choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision."},
+			want:      []string{"argocd-1 is being repaired: Deployment argocd/server: it is so. The author of the revisions must choose an option of the message; without an option, stop the other writer, or leave the field to it: list the field in yield in the next revision."},
 		},
 		"ContestedByHelm": {
 			reason:    "of several ways none is told as the only one",
 			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Failing=True/Contested: Helm has revision 7. Adopt the newer one (kubectl penstock adopt helm a -n a), or keep what Penstock has (kubectl annotate --overwrite cer a-1 b=c)", "Progressing=True/Repairing: it is repaired")},
-			want:      []string{"argocd-1 fails: Helm has revision 7. Adopt the newer one (kubectl penstock adopt helm a -n a), or keep what Penstock has (kubectl annotate --overwrite cer a-1 b=c). The author of the revisions must choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision."},
+			want:      []string{"argocd-1 fails: Helm has revision 7. Adopt the newer one (kubectl penstock adopt helm a -n a), or keep what Penstock has (kubectl annotate --overwrite cer a-1 b=c). The author of the revisions must choose an option of the message; without an option, stop the other writer, or leave the field to it: list the field in yield in the next revision."},
 		},
 		"Crashing": {
 			reason:    "a cause that is known does not go away by waiting",
@@ -134,13 +134,13 @@ func TestExtension(t *testing.T) {
 				revision(1, lifecycle(v1alpha1.LifecycleStateArchived), "Progressing=True/TearingDown", "Failing=True/BudgetExceeded: 40 objects would go: kubectl annotate --overwrite cer argocd-1 penstock.dev/acknowledge-deletion=abc"),
 			},
 			want: []string{
-				"argocd-1 fails: 40 objects would go. The author of the revisions must read what would be deleted, and acknowledge it if that is meant. The command: kubectl annotate --overwrite cer argocd-1 penstock.dev/acknowledge-deletion=abc",
+				"argocd-1 fails: 40 objects would go. The author of the revisions must read what would be deleted, and acknowledge it if you want that. The command: kubectl annotate --overwrite cer argocd-1 penstock.dev/acknowledge-deletion=abc",
 				"argocd-2 is rolled out and available: 13 objects are as rolled out.",
 			},
 		},
 		"Deadline": {
 			reason: "stuck, and no rollback by itself", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Stalled=True/ProgressDeadlineExceeded: it takes longer than 10 minutes", "RolledBack=False/NoEarlierSuccess: no earlier revision has succeeded")},
-			want: []string{"argocd-1 does not go on: it takes longer than 10 minutes; it is not rolled back by itself: no earlier revision has succeeded. The author of the revisions must correct that in the next revision: no earlier one has succeeded."},
+			want: []string{"argocd-1 does not go on: it takes longer than 10 minutes; it is not rolled back by itself: no earlier revision has succeeded. The author of the revisions must correct the error in the next revision: no earlier revision has succeeded."},
 		},
 		"Frozen": {
 			reason: "somebody said so", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/Frozen: frozen by alice: the year ends; nothing is written")},
@@ -186,7 +186,7 @@ func TestExtension(t *testing.T) {
 		"UnavailableAndStays": {
 			reason:    "why no rollback came by itself is what is left to do",
 			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, unready, "Progressing=False/RolledOut", "Succeeded=True/RolledOut", "RolledBack=False/IsRollback: argocd-1 is a rollback", "Available=False/Unavailable: x")},
-			want:      []string{"argocd-1 is not available: x; it is not rolled back by itself: argocd-1 is a rollback. The author of the revisions must make the next revision: this one is a rollback itself."},
+			want:      []string{"argocd-1 is not available: x; it is not rolled back by itself: argocd-1 is a rollback. The author of the revisions must make the next revision: this revision is a rollback."},
 		},
 		"Unknown": {
 			reason: "nothing is known", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/RolledOut", "Succeeded=True/RolledOut", "Available=Unknown/Unknown: watches do not answer")},

@@ -31,7 +31,7 @@ func validators() []validator {
 		{"conversion-install-mode", "a bundle with a ConversionWebhook supports AllNamespaces and no other install mode", conversionModes},
 		{"webhook-deployment", "the Deployment of a webhook is in the ClusterServiceVersion", webhookDeployments},
 		{"webhook-name-unique", "no two webhooks of the same type have the same generateName", uniqueWebhooks},
-		{"webhook-name", "the generateName of a webhook is a DNS-1123 subdomain, when one dash at its end is left out", webhookNames},
+		{"webhook-name", "the generateName of a webhook is a DNS-1123 subdomain, apart from one dash at its end", webhookNames},
 		{"conversion-unique", "at most one ConversionWebhook converts a CustomResourceDefinition", uniqueConversions},
 		{"conversion-owned", "a ConversionWebhook converts only owned CustomResourceDefinitions", ownedConversions},
 		{"webhook-rules", "no rule is about all API groups, olm.operatorframework.io, or webhook configurations", webhookRules},
