@@ -19,7 +19,7 @@ type Surroundings interface {
 	HasNamespace(ctx context.Context, name string) (bool, error)
 }
 
-// Note describes an effect on an object that will happen and that its author may not expect.
+// Note describes an effect on an object that will happen and that can surprise its author.
 type Note struct {
 	// Object is the index of the object.
 	Object  int

@@ -87,7 +87,8 @@ type FieldChange struct {
 	// Old and New are JSON values; nil if the value does not exist, is redacted, or is too large
 	// (see Truncated). Unprintable characters are escaped.
 	Old, New json.RawMessage
-	// Index is the position, from 0, of an added item in the new list, for a keyed list.
+	// Index is set for an item that was added to a keyed list: its position in the new list, from
+	// 0.
 	Index *int
 	// Redacted is true if values are hidden: all of Old and New (then they are nil), or the strings
 	// "***" in them.

@@ -50,8 +50,8 @@ const (
 	AcknowledgeDependentsAnnotation = "penstock.dev/acknowledge-dependents"
 	// PatchesAnnotation lists changes of single fields of rendered objects; see package patch.
 	PatchesAnnotation = "penstock.dev/patches"
-	// SetAnnotation names the ClusterExtensionSet of the extension. Only Penstock writes it. An
-	// extension with it is written only by Penstock.
+	// SetAnnotation names the ClusterExtensionSet of the extension. Only Penstock writes the
+	// annotation. While an extension has it, only Penstock writes the extension.
 	SetAnnotation = "penstock.dev/set"
 	// ContentAnnotation is the digest of the approved content of the extension. Its revisions have
 	// the annotation, too, and the extension gets no revision with other content. Only Penstock

@@ -55,7 +55,7 @@ func (i inside) again(full string, now time.Time, jitter func(time.Duration) tim
 }
 
 // holdNonEmpty returns failures for bound claims and namespaces with foreign objects, if a user
-// deletes their revision. The user may not expect that their content is deleted too, so Penstock
+// deletes their revision. Users can overlook that their content is deleted too, so Penstock
 // asks for an acknowledgement.
 func (p *pass) holdNonEmpty(ctx context.Context, objects []*object, kind func(manifest.ID) bool) ([]Failure, error) {
 	var asking []*object

@@ -14,7 +14,7 @@ const (
 	firstRetry = time.Second
 	lastRetry  = 2 * time.Minute
 	// unservedRetry limits the back-off while the kind of an object is not served. A new definition
-	// ends that state, and the engine may not watch it.
+	// ends that state, which the engine does not always watch.
 	unservedRetry = 30 * time.Second
 	// settledFor is the lifetime of cached findings about an unchanged object.
 	settledFor = 10 * time.Minute

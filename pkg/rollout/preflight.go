@@ -178,7 +178,7 @@ func (o *object) triedWithout(ctx context.Context, decision Decision, seen Seen)
 	return yielded, err
 }
 
-// unwatched checks an object whose watch has not answered yet: its kind may not be served, or an
+// unwatched checks an object whose watch has not answered yet. Its kind is possibly not served, or an
 // earlier stage may define it.
 func (o *object) unwatched(ctx context.Context, decision Decision, seen Seen, tolerated tolerance) objectResult {
 	if _, err := o.engine.Reader.Mapping(ctx, o.step.GroupVersionKind()); err != nil {

@@ -422,7 +422,7 @@ func (s *history) compare(t *rapid.T, step stage.Step, o *thing) {
 		return
 	}
 	if _, replaced := s.foreign[o.uid]; !replaced && s.strange(o.uid) && s.died > 0 {
-		return // the engine may not recognise it
+		return // the engine does not always recognise it
 	}
 	if s.released[o.uid] && s.stored.Entries[step.ID].UID != o.uid {
 		return // it was released, and an older store has an entry of another object

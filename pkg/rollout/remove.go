@@ -60,7 +60,7 @@ func (o *object) removeOne(ctx context.Context) objectResult {
 func (o *object) takeAway(ctx context.Context, seen Seen) objectResult {
 	if seen.Presence != observe.Present || seen.Late {
 		// Absent may mean "without our label", and Unknown may mean that the kind is not served. A
-		// lagging watch may not show a new controller or a request to keep the object.
+		// lagging watch can miss a new controller or a request to keep the object.
 		live, err := o.readLive(ctx, o.step.Ref)
 		if err != nil {
 			return o.vanished(ctx, err)
@@ -106,7 +106,7 @@ func (o *object) takePresent(ctx context.Context, seen Seen) objectResult {
 	case apierrors.IsNotFound(err):
 		return objectResult{}
 	case err != nil:
-		// The kind may be deleted, and the watch may not have reported it yet.
+		// It is possible that the kind is deleted, and that the watch has not reported it yet.
 		return o.vanished(ctx, err)
 	}
 	result := o.refuse(seen, ReasonTerminating, false, "is being deleted")

@@ -183,7 +183,7 @@ func checkInstallation(t *testing.T, c *cluster.Cluster, p *process) {
 	if found := all["version"].Found; !strings.Contains(found, readsVersion) || !strings.Contains(found, "v9") {
 		t.Errorf("the versions are %q", found)
 	}
-	// A caller who may not see a part gets no error about it.
+	// A caller who cannot see a part gets no error about it.
 	few := finds(t, c.User("reads-nobody").Config())
 	for name, state := range map[string]check.State{olm: check.Unknown, "store of configurationplans": check.Unknown, "may see extensions": check.Denied} {
 		if few[name].State != state {

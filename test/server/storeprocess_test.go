@@ -84,8 +84,8 @@ func (s storeProcess) killed() {
 		}
 		return nil
 	})
-	// The ConfigMap may be missing: the scenario before may have deleted it, and the repair may not
-	// be complete.
+	// The ConfigMap may be missing: the scenario before may have deleted it, and the repair can still
+	// be in progress.
 	s.MustKubectl("delete", "configmap", "first", "--ignore-not-found")
 	eventually(s.t, "the controllers", func() error {
 		if out := s.Kubectl("get", "configmap", "first"); out.ExitCode != 0 {

@@ -64,7 +64,7 @@ func about(err error, image, layer string) error {
 	return err
 }
 
-// outage is an error that a later attempt may not have.
+// outage is an error that can be over at the next attempt.
 type outage struct{ err error }
 
 func (o *outage) Error() string { return o.err.Error() }

@@ -55,8 +55,9 @@ func (in *installation) readiness(ctx context.Context) []Result {
 		return []Result{{name, Unknown, "it is not known which Service to ask", ""}}
 	}
 	service := found.Spec.Service
-	// A Penstock outside the cluster has a Service without a selector, but kube-apiserver's proxy
-	// reaches only Pods. If the user cannot read the Service, the request is sent anyway.
+	// kube-apiserver's proxy reaches only Pods. A Service without a selector means that Penstock
+	// runs outside the cluster, and the check is skipped. If the user cannot read the Service, the
+	// request is sent anyway.
 	var seen struct {
 		Spec struct{ Selector map[string]string } `json:"spec"`
 	}

@@ -469,7 +469,8 @@ func (p *plane) lamp(name string, size int64) {
 	})
 }
 
-// deployment sets the Deployment that the chart makes for a Lamp, as its controller would.
+// deployment stores the Deployment that the chart makes for a Lamp, with the status that the
+// Deployment controller would write.
 func (p *plane) deployment(name, available string) {
 	p.Helper()
 	p.store(deployments, "Deployment", name, func(object *unstructured.Unstructured) {

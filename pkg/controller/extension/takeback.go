@@ -294,9 +294,8 @@ type Stored interface {
 	// Run watches until ctx ends. It calls changed on the first answer, and when the answer may
 	// have changed.
 	Run(ctx context.Context, changed func())
-	// Releases returns the stored releases by the name of their extension. The value is false if
-	// the release is marked as superseded by the engine. If it returns an error, the releases are
-	// unknown.
+	// Releases returns the stored releases by the name of their extension. The value is true until
+	// the engine has taken over the release. An error means that the releases are unknown.
 	Releases() (map[string]bool, error)
 }
 

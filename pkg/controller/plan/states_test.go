@@ -137,8 +137,8 @@ func prompts() map[string]func(l *lab) {
 	}
 }
 
-// TestEveryTransition: every row of the table happens, from each of its phases, with the real
-// endpoints, controller and engine. A row without a cause fails here.
+// TestEveryTransition makes each transition of governance.Table happen, from each of its phases,
+// with the real endpoints, controller and engine. A transition without a prompt fails.
 func TestEveryTransition(t *testing.T) {
 	store := newStore(t)
 	ways := prompts()

@@ -34,7 +34,7 @@ type hunk struct {
 	changes            bool // body has changed lines
 	// olds and news are consecutive changed lines: the removed lines are printed first.
 	olds, news []string
-	// after are context lines that may not belong to the hunk.
+	// after are context lines that possibly do not belong to the hunk.
 	after []line
 }
 

@@ -64,7 +64,7 @@ func (b *builtin) TypeOf(kind schema.GroupVersionKind) Type {
 }
 
 // NameOf returns the name of a kind's type in the schema of Kubernetes; empty for kinds outside
-// Kubernetes. The schema may not contain the type.
+// Kubernetes. It is possible that the schema lacks the type.
 func NameOf(kind schema.GroupVersionKind) string {
 	parent := packageOf(kind.Group)
 	if parent == "" {

@@ -51,7 +51,7 @@ func (c Cluster) Lacks(of Extension, requires []source.Requirement) (lacks strin
 }
 
 // lacksPackage returns the reason why a required package is missing. For an extension that the user
-// may not see, the text is the same as for a missing extension.
+// cannot see, the text is the same as for a missing extension.
 func (c Cluster) lacksPackage(of Extension, required source.Requirement) string {
 	why := ""
 	for _, other := range c.All {

@@ -8270,7 +8270,7 @@ func schema_pkg_apis_olm_v1alpha1_RolloutTarget(ref common.ReferenceCallback) co
 					},
 					"present": {
 						SchemaProps: spec.SchemaProps{
-							Description: "present is true for a cluster that ran the new content for the soak time before this rollout. It does not change, and counts against the limits of its wave.",
+							Description: "present is true for a cluster that ran the new content for the soak time before this rollout. Such a cluster does not change, but it counts against the limits of its wave.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

@@ -32,8 +32,8 @@ type Server struct {
 	requests []string
 }
 
-// New serves a folder until the test ends. revisions.json and plans.json are lists; the name of any
-// other file is the kind and name of its object.
+// New serves a folder until the test ends. revisions.json and plans.json are lists. Every other
+// file is one whole answer. Its name depends on the request: diff-argocd-2.json, pods.json.
 func New(t testing.TB, dir string) *Server {
 	t.Helper()
 	s := &Server{t: t, dir: dir, Events: make(chan any)}

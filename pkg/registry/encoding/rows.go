@@ -22,7 +22,8 @@ type rowWriter struct {
 	// second is the last written time, in seconds since 1970. clock is its text.
 	second int64
 	clock  []byte
-	// plain holds some sets of fields that can be written unchanged.
+	// plain remembers up to fewPlain sets that encoding/json would not change. fieldSet writes them
+	// again without a check.
 	plain []*metav1.FieldsV1
 	// encoder writes into encoded.
 	encoded bytes.Buffer

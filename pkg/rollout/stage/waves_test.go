@@ -36,9 +36,8 @@ func TestWavesAreWellFormed(t *testing.T) {
 	}
 }
 
-// TestWavesAreDocumented compares docs/reference/stages.md with the table. A change of the table
-// would move the stages of revisions in rollout, because inventories record progress as a number of
-// stages.
+// TestWavesAreDocumented: docs/reference/stages.md has the same waves as Waves. Read the comment of
+// Waves before you change the order.
 func TestWavesAreDocumented(t *testing.T) {
 	const page = "../../../docs/reference/stages.md"
 	content, err := os.ReadFile(page)

@@ -90,8 +90,9 @@ func (c *Client) apply(ctx context.Context, ref manifest.Ref, body []byte, optio
 		}
 		applied, err := c.patch(ctx, ref, body, options, metadataPatch{"resourceVersion": absentVersion})
 		if gone := (*VersionGoneError)(nil); errors.As(err, &gone) {
-			// The object exists, because an absent object has no managedFields; the server merges
-			// before it compares versions.
+			// The object exists: an absent object has no managedFields that could cause this error.
+			// The server merges before it compares the resourceVersion, so it returns this error
+			// and not the conflict.
 			return nil, apierrors.NewAlreadyExists(schema.GroupResource{Group: ref.Group, Resource: ref.Kind}, ref.Name)
 		}
 		return applied, err

@@ -15,8 +15,9 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// These are the ConfigMap in which the host lists the trusted authorities of client certificates,
-// and its keys: for users, and for the proxy that forwards users' requests.
+// The host lists the trusted authorities of client certificates in this ConfigMap. Its keys are the
+// authorities for users, and the authorities and allowed names for the proxy that forwards users'
+// requests.
 const (
 	authenticationConfigMap = "extension-apiserver-authentication"
 	clientCAKey             = "client-ca-file"

@@ -70,7 +70,8 @@ func Schemas(c *genericapiserver.RecommendedConfig) ([]admission.PluginInitializ
 	return []admission.PluginInitializer{schemaInitializer{client}, manifestInitializer{}}, nil
 }
 
-// schemaInitializer replaces the client that the library has set.
+// schemaInitializer replaces the client that k8s.io/apiserver has given to mutating policies. The
+// new client also returns the schemas of this process.
 type schemaInitializer struct {
 	client kubernetes.Interface
 }

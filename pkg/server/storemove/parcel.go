@@ -39,8 +39,8 @@ const (
 	digestAnnotation = "penstock.dev/moved-digest"
 )
 
-// parcel is a compressed snapshot in Secrets. The annotations of each Secret contain all of its
-// fields.
+// parcel is a compressed snapshot in Secrets. Each Secret has all fields of the parcel as
+// annotations.
 type parcel struct {
 	// StoreID identifies the store. Epoch is the epoch that begins with the restore of the
 	// snapshot.

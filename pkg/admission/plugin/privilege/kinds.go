@@ -36,7 +36,7 @@ type kinds struct {
 	// versions of the groups in the cluster; nil until they are needed.
 	versions map[string][]schema.GroupVersion
 	// others are the kinds of the cluster in any version; of several versions, the first by name.
-	// Rights have no versions, and the version of a stored object may not be served any more.
+	// Rights have no versions, and a stored object can have a version that is not served any more.
 	others map[schema.GroupKind]schema.GroupVersionKind
 }
 

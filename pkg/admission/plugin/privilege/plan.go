@@ -167,7 +167,7 @@ func takesOwnership(c change, now chainState) bool {
 }
 
 // endOf returns the objects that may be deleted with a revision at any later time. Objects that
-// older revisions have too count, because those revisions may not exist any more by then.
+// older revisions have too count, because those revisions can be deleted by then.
 func endOf(revision *olm.ClusterExtensionRevision, now chainState) []ownedObject {
 	if revision.Spec.LifecycleState == olm.LifecycleStateArchived {
 		return slices.DeleteFunc(slices.Clone(now.inventory), func(h ownedObject) bool { return h.revision != revision.Spec.Revision })

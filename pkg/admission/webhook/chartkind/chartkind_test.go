@@ -69,7 +69,7 @@ func noted(t *testing.T, object *unstructured.Unstructured, given webhook.Answer
 }
 
 // TestWrittenForOthers: a ChartKind in a revision or a plan is refused. The engine can impersonate
-// every ServiceAccount, and the author of the revision may not. So it is refused for each of
+// every ServiceAccount, and the author of the revision cannot. So it is refused for each of
 // Penstock's identities, with or without a stamp.
 func TestWrittenForOthers(t *testing.T) {
 	s := of(at)

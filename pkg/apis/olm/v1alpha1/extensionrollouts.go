@@ -121,7 +121,7 @@ type RolloutTarget struct {
 	// after is the digest of the cluster's new content.
 	After string `json:"after"`
 	// present is true for a cluster that ran the new content for the soak time before this rollout.
-	// It does not change, and counts against the limits of its wave.
+	// Such a cluster does not change, but it counts against the limits of its wave.
 	// +optional
 	Present bool `json:"present,omitempty"`
 }

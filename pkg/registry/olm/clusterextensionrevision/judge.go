@@ -64,7 +64,7 @@ func (r *REST) judgeCreate(ctx context.Context, name string) error {
 		return nil // as in judge
 	}
 	if err := held.failed(); err != nil {
-		return asStatus(err) // the revisions may not have been read
+		return asStatus(err) // the read of the revisions can have failed
 	}
 	precondition.Made(chain, held.stood())
 	return nil

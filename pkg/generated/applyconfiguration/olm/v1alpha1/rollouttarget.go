@@ -20,7 +20,7 @@ type RolloutTargetApplyConfiguration struct {
 	// after is the digest of the cluster's new content.
 	After *string `json:"after,omitempty"`
 	// present is true for a cluster that ran the new content for the soak time before this rollout.
-	// It does not change, and counts against the limits of its wave.
+	// Such a cluster does not change, but it counts against the limits of its wave.
 	Present *bool `json:"present,omitempty"`
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // Item returns the effect of an item outside a plan, for the caller of a request. shown is false if
-// the caller may not read and change its target. The severity depends on the cluster's answer (see
+// the caller cannot read and change its target. The severity depends on the cluster's answer (see
 // profile.Weigh).
 func (d *Differ) Item(ctx context.Context, owner v1alpha1.ProfileName, item *profile.Item, facts profile.Facts) (out v1alpha1.PlanDiffItem, shown bool, err error) {
 	object, err := manifest.Digester{}.New(item.Object)
