@@ -84,8 +84,8 @@ func ApproveCommand(plan, hash string) string {
 	return fmt.Sprintf(`kubectl patch configplan %s --type=merge -p '{"spec":{"action":"Apply","approvedPlanHash":"%s"}}'`, plan, hash)
 }
 
-// AnewCommand returns the command that requests a new computation of a plan.
-func AnewCommand(plan string) string {
+// RecomputeCommand returns the command that requests a new computation of a plan.
+func RecomputeCommand(plan string) string {
 	return fmt.Sprintf("kubectl penstock plan run %s (or a POST to the subresource retry)", plan)
 }
 

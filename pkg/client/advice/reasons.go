@@ -173,9 +173,9 @@ func extensionSteps() map[string]step {
 }
 
 const (
-	anew    = "have the plan computed again (retry), and review it"
-	approve = "kubectl penstock plan approve {plan}"
-	run     = "kubectl penstock plan run {plan}" // computes the plan again, shows it and asks
+	recompute = "have the plan computed again (retry), and review it"
+	approve   = "kubectl penstock plan approve {plan}"
+	run       = "kubectl penstock plan run {plan}" // computes the plan again, shows it and asks
 )
 
 func planSteps() map[string]step {
@@ -200,13 +200,13 @@ func planSteps() map[string]step {
 		"FieldConflict":        {signal: NeedsAttention, who: Planner, do: "settle with the owners of these fields, or set onConflict to Take; if two plans set the same field, change one of the plans or set its action to Ignore", example: "kubectl penstock plan show {plan}"},
 		"ProfileLocked":        {signal: NeedsAttention, who: Planner, do: "wait for the plan that has the profile, or take the profile from it", example: "kubectl penstock plan show {plan}"},
 		"ApproverLacksRights":  {signal: NeedsAttention, who: Approver, do: "have it computed again (retry), and approved by a user with the rights for its changes", command: run},
-		"ItemFailed":           {signal: NeedsAttention, who: Planner, do: "see why the item failed, and " + anew + "; or undo the run", command: run},
-		"CompletedWithErrors":  {signal: NeedsAttention, who: Planner, do: "see which items failed, and " + anew + "; or undo the run", command: run},
-		"PlanStale":            {signal: NeedsAttention, who: Planner, do: anew, command: run},
-		"PlanRefused":          {signal: NeedsAttention, who: Planner, do: "change what the message names, and " + anew, command: run},
-		"ConfigurationDrifted": {signal: NeedsAttention, who: Planner, do: "settle with the person or controller that changed it, or " + anew, command: run},
-		"ApprovalExpired":      {signal: NeedsAttention, who: Planner, do: anew, command: run},
-		"LogicChanged":         {signal: NeedsAttention, who: Planner, do: anew + ": it would be different today", command: run},
+		"ItemFailed":           {signal: NeedsAttention, who: Planner, do: "see why the item failed, and " + recompute + "; or undo the run", command: run},
+		"CompletedWithErrors":  {signal: NeedsAttention, who: Planner, do: "see which items failed, and " + recompute + "; or undo the run", command: run},
+		"PlanStale":            {signal: NeedsAttention, who: Planner, do: recompute, command: run},
+		"PlanRefused":          {signal: NeedsAttention, who: Planner, do: "change what the message names, and " + recompute, command: run},
+		"ConfigurationDrifted": {signal: NeedsAttention, who: Planner, do: "settle with the person or controller that changed it, or " + recompute, command: run},
+		"ApprovalExpired":      {signal: NeedsAttention, who: Planner, do: recompute, command: run},
+		"LogicChanged":         {signal: NeedsAttention, who: Planner, do: recompute + ": it would be different today", command: run},
 		"Unreadable":           {signal: NeedsAttention, who: Operator, do: "restore the store from a snapshot", example: "kubectl penstock check"},
 	}
 }

@@ -390,6 +390,8 @@ func version(of string) func(*unstructured.Unstructured) {
 	}
 }
 
+// await waits until a condition holds, with the plane locked. Conditions compare the state of several
+// fakes, which no single watch reports, so await polls each millisecond.
 func (p *plane) await(what string, is func() bool) {
 	p.Helper()
 	limit := time.Now().Add(30 * time.Second)

@@ -102,7 +102,7 @@ func (s *scope) execute(ctx context.Context) error {
 			return nil
 		case item.State == v1alpha1.ItemFailed && s.plan.Spec.FailurePolicy != v1alpha1.FailurePolicyContinue:
 			return s.fail(ctx, cmp.Or(s.reason, governance.ReasonItemFailed), fmt.Sprintf(
-				"item %s failed: %s; the items after it are Pending; %s plans the rest, and a rollback undoes the executed changes", item.Name, item.Message, governance.AnewCommand(s.plan.Name)))
+				"item %s failed: %s; the items after it are Pending; %s plans the rest, and a rollback undoes the executed changes", item.Name, item.Message, governance.RecomputeCommand(s.plan.Name)))
 		}
 	}
 	return s.finish(ctx)
@@ -340,7 +340,7 @@ func (s *scope) finish(ctx context.Context) error {
 	}
 	if len(failed) > 0 {
 		event, outcome = governance.EventDoneWithErrors, v1alpha1.PhaseCompletedWithErrors
-		message = "items failed: " + strings.Join(failed, "; ") + "; " + governance.AnewCommand(s.plan.Name) + " plans the rest"
+		message = "items failed: " + strings.Join(failed, "; ") + "; " + governance.RecomputeCommand(s.plan.Name) + " plans the rest"
 	}
 	if err := s.endRun(ctx, outcome); err != nil {
 		return err

@@ -64,7 +64,7 @@ func (s *scope) review(ctx context.Context) error {
 		if governance.Needed(s.plan.Spec) > 1 {
 			status.Approval = nil // its approvers must approve the next plan again
 		}
-		return s.move(governance.EventExpired, "", fmt.Sprintf("nobody approved it within %s; %s computes it again", s.plan.Spec.ExpiresAfter.Duration, governance.AnewCommand(s.plan.Name)))
+		return s.move(governance.EventExpired, "", fmt.Sprintf("nobody approved it within %s; %s computes it again", s.plan.Spec.ExpiresAfter.Duration, governance.RecomputeCommand(s.plan.Name)))
 	}
 	s.soon(left)
 	switch unmet, err := s.unmet(ctx); {
@@ -117,7 +117,7 @@ func (s *scope) stale(item v1alpha1.PlanItem) (why string, known bool) {
 }
 
 func (s *scope) staleMessage(item v1alpha1.PlanItem) string {
-	return fmt.Sprintf("item %s is stale: %s; %s computes the plan again", item.Name, item.Message, governance.AnewCommand(s.plan.Name))
+	return fmt.Sprintf("item %s is stale: %s; %s computes the plan again", item.Name, item.Message, governance.RecomputeCommand(s.plan.Name))
 }
 
 func refOf(item v1alpha1.PlanItem) manifest.Ref { return planwork.Ref(item.TargetRef, item.Digest) }
